@@ -9,13 +9,10 @@ use std::time::Duration;
 
 use converse_canister::ProviderName;
 use converse_engine::{Wire as _, WireError};
-use converse_provider::{
-    AcceptedMedia, Endpoint, Facts, ListError, ListedModel, LongPromptPrice, Price, Thinking, list_request,
-    read_list,
-};
+use converse_provider::{Endpoint, ListError, ListedModel, list_request, read_list};
 use futures_util::StreamExt as _;
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::cache::Cache;
 use crate::credentials::Credentials;
@@ -58,7 +55,7 @@ impl ModelLists {
         let same = |line: &&str| {
             line.strip_prefix(beginning.as_str()).is_some_and(|rest| rest.starts_with([',', '}']))
         };
-        read(lines.lines().find(same)?)
+        serde_json::from_str(lines.lines().find(same)?).ok()
     }
 
     /// Returns the whole list if it is not older than `age`.
@@ -66,7 +63,8 @@ impl ModelLists {
         let (at, lines) = self.lines(endpoint, now, age)?;
         let head: Value = serde_json::from_str(lines.lines().next()?).ok()?;
         let whole = head.get("whole").and_then(Value::as_bool)?;
-        Some(ModelList { models: lines.lines().filter_map(read).collect(), whole, at })
+        let models = lines.lines().skip(1).filter_map(|line| serde_json::from_str(line).ok()).collect();
+        Some(ModelList { models, whole, at })
     }
 
     pub fn put(&self, endpoint: &Endpoint, list: &ModelList) {
@@ -74,7 +72,7 @@ impl ModelLists {
         let mut text = head.to_string();
         for model in &list.models {
             text.push('\n');
-            text.push_str(&written(model).to_string());
+            text.push_str(&line(model));
         }
         self.0.write(&file(&endpoint.provider), text.as_bytes());
     }
@@ -95,98 +93,13 @@ fn file(provider: &ProviderName) -> String {
     format!("{provider}.jsonl")
 }
 
-fn written(model: &ListedModel) -> Value {
-    let mut line = Map::new();
-    line.insert("name".to_owned(), Value::from(model.name.as_str()));
-    if let Some(ends) = &model.ends {
-        line.insert("ends".to_owned(), Value::from(ends.as_str()));
+/// Formats a model without its unknown facts.
+fn line(model: &ListedModel) -> String {
+    let mut line = json!(model);
+    if let Some(members) = line.as_object_mut() {
+        members.retain(|_, value| !value.is_null());
     }
-    if let Value::Object(facts) = as_json(&model.facts) {
-        line.extend(facts.into_iter().filter(|(_, value)| !value.is_null()));
-    }
-    Value::Object(line)
-}
-
-/// Formats facts: an unknown fact is `null`; prices are millionths of a dollar per million tokens.
-pub fn as_json(facts: &Facts) -> Value {
-    let thinking = facts.thinking.map(|thinking| match thinking {
-        Thinking::None => "none",
-        Thinking::Budget => "budget",
-        Thinking::Effort => "effort",
-    });
-    json!({
-        "window": facts.window,
-        "max_output": facts.max_output,
-        "images": facts.takes.images,
-        "documents": facts.takes.documents,
-        "audio": facts.takes.audio,
-        "tools": facts.tools,
-        "sampling": facts.sampling,
-        "structured": facts.structured,
-        "thinking": thinking,
-        "price": facts.price.map(|price| json!({
-            "input": price.input,
-            "output": price.output,
-            "cache_read": price.cache_read,
-            "cache_write": price.cache_write,
-            "above": price.above.map(|above| json!({
-                "tokens": above.tokens,
-                "input": above.input,
-                "output": above.output,
-                "cache_read": above.cache_read,
-                "cache_write": above.cache_write,
-            })),
-        })),
-    })
-}
-
-fn read(line: &str) -> Option<ListedModel> {
-    let line: Value = serde_json::from_str(line).ok()?;
-    let number = |value: &Value, key: &str| value.get(key).and_then(Value::as_u64);
-    let says = |key: &str| line.get(key).and_then(Value::as_bool);
-    let price = line.get("price").and_then(|price| {
-        let above = price.get("above").and_then(|above| {
-            Some(LongPromptPrice {
-                tokens: number(above, "tokens")?,
-                input: number(above, "input")?,
-                output: number(above, "output")?,
-                cache_read: number(above, "cache_read"),
-                cache_write: number(above, "cache_write"),
-            })
-        });
-        Some(Price {
-            input: number(price, "input")?,
-            output: number(price, "output")?,
-            cache_read: number(price, "cache_read"),
-            cache_write: number(price, "cache_write"),
-            above,
-        })
-    });
-    Some(ListedModel {
-        name: line.get("name")?.as_str()?.to_owned(),
-        ends: line.get("ends").and_then(Value::as_str).map(str::to_owned),
-        facts: Facts {
-            window: number(&line, "window"),
-            wanted_window: None,
-            max_output: number(&line, "max_output"),
-            takes: AcceptedMedia {
-                images: says("images"),
-                documents: says("documents"),
-                audio: says("audio"),
-            },
-            tools: says("tools"),
-            sampling: says("sampling"),
-            structured: says("structured"),
-            thinking: line.get("thinking").and_then(Value::as_str).and_then(|word| match word {
-                "none" => Some(Thinking::None),
-                "budget" => Some(Thinking::Budget),
-                "effort" => Some(Thinking::Effort),
-                _ => None,
-            }),
-            needs_responses: false,
-            price,
-        },
-    })
+    line.to_string()
 }
 
 /// Why there is no list.
@@ -274,7 +187,7 @@ async fn page(wire: &HttpWire, endpoint: &Endpoint, next: Option<&str>) -> Resul
 
 #[cfg(test)]
 mod tests {
-    use converse_provider::row;
+    use converse_provider::{AcceptedMedia, Facts, LongPromptPrice, Price, Thinking, row};
 
     use super::*;
 

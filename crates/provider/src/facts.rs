@@ -1,17 +1,23 @@
 //! Known properties of a model. `None` means "not known", which is neither yes nor no, and never zero.
 
 use converse_canister::{Cost, Usage};
+use serde::{Deserialize, Serialize};
 
 /// Facts about a model, from the table, the provider's own list or the user's settings.
-#[derive(Debug, Clone, Default, PartialEq)]
+///
+/// In JSON an unknown fact is `null`. What only settings and the table know ([`Facts::wanted_window`],
+/// [`Facts::needs_responses`]) is not in it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     /// Context window: tokens of input and output together.
     pub window: Option<u64>,
     /// Context window that the user set, in tokens, for a server that allocates what the request asks for. Never taken from
     /// a list, since a larger window costs memory and reloads the model.
+    #[serde(skip)]
     pub wanted_window: Option<u64>,
     /// Longest reply, in tokens.
     pub max_output: Option<u64>,
+    #[serde(flatten)]
     pub takes: AcceptedMedia,
     /// Whether it calls tools.
     pub tools: Option<bool>,
@@ -21,6 +27,7 @@ pub struct Facts {
     pub structured: Option<bool>,
     pub thinking: Option<Thinking>,
     /// OpenAI: only the Responses API serves it (with tools).
+    #[serde(skip)]
     pub needs_responses: bool,
     pub price: Option<Price>,
 }
@@ -49,7 +56,7 @@ impl Facts {
 }
 
 /// Media that a model accepts as input.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AcceptedMedia {
     pub images: Option<bool>,
     /// PDF files.
@@ -58,7 +65,8 @@ pub struct AcceptedMedia {
 }
 
 /// How a model's reasoning is controlled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Thinking {
     /// The model does not reason.
     None,
@@ -70,7 +78,7 @@ pub enum Thinking {
 }
 
 /// Prices in millionths of a US dollar per million tokens: one unit is 1e-12 dollars per token.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Price {
     pub input: u64,
     pub output: u64,
@@ -82,7 +90,7 @@ pub struct Price {
 }
 
 /// The rates of a whole request whose input, cached parts included, is longer than `tokens`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LongPromptPrice {
     pub tokens: u64,
     pub input: u64,

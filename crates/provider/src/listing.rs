@@ -7,8 +7,8 @@ mod anthropic;
 mod compatible;
 
 use bytes::Bytes;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::request::get;
@@ -18,13 +18,14 @@ use crate::{Dialect, Endpoint, Facts, TranslateError};
 const MAX_NAME: usize = 256;
 
 /// One model of a provider's list.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ListedModel {
-    /// As requests name it.
+    /// As requests name it. The first key in JSON.
     pub name: String,
-    pub facts: Facts,
     /// The day on which it is shut down (`2027-01-14`).
     pub ends: Option<String>,
+    #[serde(flatten)]
+    pub facts: Facts,
 }
 
 /// One page of a list.

@@ -8,9 +8,7 @@ use serde_json::{Value, json};
 use crate::args::{ModelsListArgs, ModelsShowArgs};
 use converse_host::failure::Failure;
 use converse_host::model::{self, Lore, Model, Reach, UNDERSTUDY};
-use converse_host::model_lists::{
-    Freshness, OfferedModel, as_json, offered_models, provider_list, understudy,
-};
+use converse_host::model_lists::{Freshness, OfferedModel, offered_models, provider_list, understudy};
 use converse_host::settings::Files;
 use converse_host::world::World;
 use converse_terminal::console::Console;
@@ -72,7 +70,7 @@ fn model_cells(offered: &OfferedModel) -> Vec<String> {
 fn model_row(offered: &OfferedModel) -> Value {
     json!({
         "id": offered.id,
-        "facts": as_json(&offered.lore.facts()),
+        "facts": offered.lore.facts(),
         "known_from": offered.lore.sources(),
         "ends": offered.lore.ends(),
     })
@@ -166,7 +164,7 @@ fn model_json(model: &Model, lore: &Lore) -> Value {
         "id": model.id,
         "dialect": model.endpoint.dialect.label(),
         "base_url": model.endpoint.base_url,
-        "facts": as_json(&lore.facts()),
+        "facts": lore.facts(),
         "known_from": lore.sources(),
         "ends": lore.ends(),
         "source": lore.table.as_ref().map(|known| known.source),
