@@ -8,6 +8,7 @@ mod diff;
 mod drift;
 mod lockfile;
 mod path;
+mod update;
 
 pub use change_list::{ChangeList, Omitted};
 pub use diff::{Change, diff};

@@ -1,6 +1,6 @@
 //! Differences between lockfiles and current definitions, as findings of `check --locked`.
 
-use converse_config::lock::{ChangeList, Drift, DriftKind, DriftSubject, Lockfile, PinnedEnsemble};
+use converse_config::lock::{Lockfile, PinnedEnsemble};
 use converse_config::{Code, EnsemblePlan, Finding, Scope, Severity};
 
 use super::{DiscoveredTools, Locked, Lockfiles, State, lockable};
@@ -72,27 +72,7 @@ fn of_ensemble(
         return vec![drift(format!("`{name}` is not in {file}"))];
     };
     let drifts = found.map(|found| pinned.drifts(name, found)).unwrap_or_default();
-    drifts.iter().flat_map(|one| messages(one, file)).map(drift).collect()
-}
-
-/// One message for each parameter.
-fn messages(drift: &Drift, file: &str) -> Vec<String> {
-    let ensemble = &drift.ensemble;
-    let subject = match &drift.subject {
-        DriftSubject::Tool(tool) => format!("`{ensemble}.{tool}`"),
-        DriftSubject::Server => format!("the server of `{ensemble}`"),
-        DriftSubject::Declared => format!("the descriptor of `{ensemble}`"),
-        DriftSubject::Ensemble => format!("`{ensemble}`"),
-    };
-    match &drift.kind {
-        DriftKind::Added => vec![format!("{subject} is not in {file}")],
-        DriftKind::Removed => vec![format!("{subject} is in {file} and no longer exists")],
-        DriftKind::Changed(changes) => {
-            let ChangeList { changes, cut } = ChangeList::of(changes.clone());
-            let changed = changes.iter().map(|change| format!("{subject}: {change}"));
-            changed.chain(cut.iter().map(|cut| format!("{subject}: {cut}"))).collect()
-        }
-    }
+    drifts.iter().flat_map(|one| one.lines(file)).map(drift).collect()
 }
 
 /// Findings for locked ensembles that no descriptor declares any more.

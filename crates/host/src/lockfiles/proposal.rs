@@ -1,12 +1,7 @@
 //! The next content of a lockfile, and the changes in it that need consent.
 
-use std::collections::BTreeMap;
-
 use converse_config::EnsemblePlan;
-use converse_config::lock::{
-    Change, Drift, DriftKind, DriftSubject, LockError, Lockfile, PinnedEnsemble, diff,
-};
-use serde_json::{Value, json};
+use converse_config::lock::{Drift, LockError, Lockfile, PinnedEnsemble};
 
 use super::{DiscoveredTools, Locked, Lockfiles, State};
 use crate::catalogue::Catalogue;
@@ -66,49 +61,22 @@ impl<'a> Proposal<'a> {
                 None => {}
             }
         }
-        proposal.drop_gone(is_gone);
+        let removed = proposal.next.remove(is_gone);
+        proposal.drifts.extend(removed);
         (before.is_some() || damage.is_some() || !proposal.added.is_empty()).then_some(proposal)
     }
 
     fn take(&mut self, name: &str, now: &PinnedEnsemble) {
-        let Some(old) = self.next.ensembles.get_mut(name) else {
-            self.added.push(name.to_owned());
-            // What was accepted before is unknown, so all of it has to be shown and accepted again.
-            if self.damage.is_some() {
-                self.drifts.extend(PinnedEnsemble::default().drifts(name, now));
-            }
-            self.next.ensembles.insert(name.to_owned(), now.clone());
-            return;
-        };
-        self.drifts.extend(old.drifts(name, now));
-        old.declared.clone_from(&now.declared);
-        old.server.clone_from(&now.server);
-        old.tools.retain(|tool, _| now.tools.contains_key(tool));
-        for (tool, now) in &now.tools {
-            // An unchanged tool keeps its recorded form.
-            let is_same = old.tools.get(tool).is_some_and(|old| old.sha256() == now.sha256());
-            if !is_same {
-                old.tools.insert(tool.clone(), now.clone());
+        match self.next.update(name, now) {
+            Some(drifts) => self.drifts.extend(drifts),
+            None => {
+                self.added.push(name.to_owned());
+                // What was accepted before is unknown, so all of it has to be shown and accepted again.
+                if self.damage.is_some() {
+                    self.drifts.extend(PinnedEnsemble::default().drifts(name, now));
+                }
             }
         }
-    }
-
-    fn drop_gone(&mut self, is_gone: &dyn Fn(&str) -> bool) {
-        let drifts = &mut self.drifts;
-        self.next.ensembles.retain(|name, pinned| {
-            let goes = is_gone(name);
-            if goes {
-                drifts.push(Drift {
-                    ensemble: name.clone(),
-                    subject: DriftSubject::Ensemble,
-                    kind: DriftKind::Removed,
-                });
-                drifts.extend(
-                    pinned.drifts(name, &PinnedEnsemble { tools: BTreeMap::new(), ..pinned.clone() }),
-                );
-            }
-            !goes
-        });
     }
 
     /// Whether something in it must be accepted.
@@ -124,19 +92,6 @@ impl<'a> Proposal<'a> {
     /// The number of tools in the next lockfile.
     pub fn tools(&self) -> usize {
         self.next.ensembles.values().map(|pinned| pinned.tools.len()).sum()
-    }
-
-    /// The changes behind a drift: for a new tool, its whole definition.
-    pub fn changes(&self, drift: &Drift) -> Vec<Change> {
-        match (&drift.kind, drift.subject.tool()) {
-            (DriftKind::Changed(changes), _) => changes.clone(),
-            (DriftKind::Added, Some(tool)) => {
-                let pinned = self.next.ensembles.get(&drift.ensemble).and_then(|one| one.tools.get(tool));
-                let definition = pinned.map(|pinned| pinned.definition());
-                definition.map(|definition| diff(&empty(tool, definition), definition)).unwrap_or_default()
-            }
-            _ => Vec::new(),
-        }
     }
 
     /// Writes all proposals that differ. No file is written unless all texts can be made.
@@ -211,32 +166,4 @@ pub(crate) fn lockable<'c>(catalogue: &'c Catalogue, lockfiles: &Lockfiles) -> V
 fn damaged(file: &str, why: &str) -> Failure {
     let message = format!("{file} is damaged: {why}; nothing was written");
     Failure::new(FailureKind::Configuration, "lock-damaged", message)
-}
-
-/// A definition with the same containers of parameters and nothing in them, so that each parameter counts as added.
-fn empty(tool: &str, definition: &Value) -> Value {
-    let has = |pointer| definition.pointer(pointer).is_some_and(Value::is_object);
-    match (has("/inputSchema"), has("/inputSchema/properties")) {
-        (_, true) => json!({ "name": tool, "inputSchema": { "properties": {} } }),
-        (true, false) => json!({ "name": tool, "inputSchema": {} }),
-        (false, false) => json!({ "name": tool }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_new_tool_has_lost_nothing() {
-        for definition in [
-            json!({ "name": "a" }),
-            json!({ "name": "a", "inputSchema": { "type": "object" } }),
-            json!({ "name": "a", "inputSchema": { "type": "object", "properties": {} } }),
-            json!({ "name": "a", "inputSchema": { "properties": { "x": {} } } }),
-        ] {
-            let changes = diff(&empty("a", &definition), &definition);
-            assert!(changes.iter().all(|change| change.line.contains(" added")), "{changes:?}");
-        }
-    }
 }

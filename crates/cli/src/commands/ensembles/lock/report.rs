@@ -30,7 +30,7 @@ fn of_lockfile(proposal: &Proposal<'_>) -> String {
     }
     for drift in &proposal.drifts {
         text.push_str(&format!("  {}\n", headline(drift)));
-        let shown = ChangeList::of(proposal.changes(drift));
+        let shown = ChangeList::of(drift.changes(&proposal.next));
         text.extend(shown.changes.iter().map(|change| format!("      {change}\n")));
         text.extend(shown.cut.iter().map(|cut| format!("      … {cut}; `--json` has all of it\n")));
     }
@@ -41,7 +41,7 @@ fn of_lockfile(proposal: &Proposal<'_>) -> String {
 pub(super) fn unshown(proposals: &[Proposal<'_>]) -> Vec<String> {
     let of = |proposal: &Proposal<'_>| -> Vec<String> {
         let of_drift = |drift: &Drift| -> Vec<String> {
-            let cut = ChangeList::of(proposal.changes(drift)).cut;
+            let cut = ChangeList::of(drift.changes(&proposal.next)).cut;
             cut.iter().map(|cut| format!("{}: {cut}", headline(drift))).collect()
         };
         proposal.drifts.iter().flat_map(of_drift).collect()
@@ -117,6 +117,6 @@ fn drift_json(proposal: &Proposal<'_>, drift: &Drift) -> Value {
         "subject": subject,
         "tool": drift.subject.tool(),
         "kind": kind,
-        "changes": proposal.changes(drift).into_iter().map(change).collect::<Vec<_>>(),
+        "changes": drift.changes(&proposal.next).into_iter().map(change).collect::<Vec<_>>(),
     })
 }
