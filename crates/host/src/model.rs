@@ -2,7 +2,6 @@
 
 pub mod fallback;
 mod lore;
-mod place;
 mod reach;
 mod said;
 

@@ -31,6 +31,7 @@
 //! them.
 
 mod anthropic;
+mod base_url;
 mod body;
 mod catalog;
 mod compact_vec;
@@ -70,6 +71,7 @@ mod thoughts;
 mod wire_ids;
 mod wrapped;
 
+pub use base_url::same_base_url;
 pub use catalog::{KnownModel, known, known_models};
 pub use degraded::{Degraded, degraded};
 pub use endpoint::{AuthScheme, Dialect, Endpoint, Quirks, ReasoningReplay, Structured, ToolProtocol};

@@ -35,7 +35,7 @@ impl Lore {
             own: plan.map(said::facts),
             listed,
             table: of_table(reach, model),
-            free: is_free(reach),
+            free: reach.row.is_some_and(|row| row.local) && reach.endpoint.is_loopback(),
             needs_responses: plan.and_then(|plan| plan.needs_responses),
         }
     }
@@ -80,16 +80,4 @@ fn of_table(reach: &Reach, model: &str) -> Option<KnownModel> {
         known.facts.price = None;
     }
     Some(known)
-}
-
-/// Returns whether this is a local server of a kind that users run themselves.
-fn is_free(reach: &Reach) -> bool {
-    let rest = reach.endpoint.base_url.split_once("://").map_or("", |(_, rest)| rest);
-    let authority = rest.split('/').next().unwrap_or_default();
-    let host = match authority.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => host,
-        _ => authority,
-    };
-    let loopback = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    reach.row.is_some_and(|row| row.local) && (loopback || host.eq_ignore_ascii_case("localhost"))
 }

@@ -2,12 +2,13 @@
 
 use converse_canister::ProviderName;
 use converse_config::{Code, Diagnostic, ProviderPlan, SettingsPlan, base_url_fault};
-use converse_provider::{AuthScheme, Dialect, Endpoint, Patch, ProviderRow, Quirks, ToolProtocol, row, rows};
+use converse_provider::{
+    AuthScheme, Dialect, Endpoint, Patch, ProviderRow, Quirks, ToolProtocol, row, rows, same_base_url,
+};
 use converse_text::suggest::nearest;
 
 use http::header::HeaderName;
 
-use super::place::same_base_url;
 use super::said;
 use crate::credentials::{Credentials, SecretHeader};
 use crate::failure::{Failure, Kind};

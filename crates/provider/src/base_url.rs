@@ -1,10 +1,14 @@
 //! Compares base URLs with those of vendors.
 
+use std::net::IpAddr;
+
 use http::Uri;
+
+use crate::Endpoint;
 
 /// Returns whether two URLs are the same place. The case of the host, a default port and trailing slashes do not
 /// matter.
-pub(super) fn same_base_url(one: &str, other: &str) -> bool {
+pub fn same_base_url(one: &str, other: &str) -> bool {
     matches!((place(one), place(other)), (Some(one), Some(other)) if one == other)
 }
 
@@ -21,9 +25,39 @@ fn place(url: &str) -> Option<(String, String, u16, String)> {
     Some((scheme, host, port, uri.path().trim_end_matches('/').to_owned()))
 }
 
+impl Endpoint {
+    /// Returns whether the server runs on this machine.
+    pub fn is_loopback(&self) -> bool {
+        let uri: Option<Uri> = self.base_url.parse().ok().filter(|uri: &Uri| uri.scheme().is_some());
+        uri.as_ref().and_then(Uri::host).is_some_and(|host| {
+            let address = host.trim_matches(['[', ']']).parse();
+            address.is_ok_and(|ip: IpAddr| ip.is_loopback()) || host.eq_ignore_ascii_case("localhost")
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row;
+
+    #[test]
+    fn a_server_of_this_machine_is_known_by_its_address() {
+        for (url, is_loopback) in [
+            ("http://localhost:11434/v1", true),
+            ("http://LOCALHOST", true),
+            ("http://127.0.0.2/v1", true),
+            ("http://[::1]:8080/v1", true),
+            ("http://192.168.1.2:11434", false),
+            ("https://localhost.example.org/v1", false),
+            ("localhost", false),
+            ("", false),
+        ] {
+            let endpoint = row("ollama").unwrap().endpoint(Some(url));
+            let endpoint = Endpoint { base_url: url.to_owned(), ..endpoint };
+            assert_eq!(endpoint.is_loopback(), is_loopback, "{url}");
+        }
+    }
 
     #[test]
     fn a_place_is_the_same_however_it_is_written() {
