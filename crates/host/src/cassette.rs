@@ -29,7 +29,7 @@ pub(crate) use given::Given;
 pub(crate) use miss::Miss;
 pub(crate) use player::Player;
 pub(crate) use question::Question;
-pub(crate) use recorder::{Recorder, Redact};
+pub(crate) use recorder::Recorder;
 
 /// The format that is written, and the newest that is read.
 pub(crate) const FORMAT: u32 = 1;

@@ -108,8 +108,6 @@ pub mod options;
 #[doc(hidden)]
 pub mod probe;
 #[doc(hidden)]
-pub mod redacted_session;
-#[doc(hidden)]
 pub mod routes;
 #[doc(hidden)]
 pub mod runtime;

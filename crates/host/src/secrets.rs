@@ -8,10 +8,12 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use converse_session::{Document, Redact};
 use converse_text::secrets::is_secret;
 use parking_lot::RwLock;
 use serde_json::{Map, Value};
 
+use crate::failure::{Failure, Kind};
 use crate::world::World;
 use finder::Finder;
 
@@ -139,6 +141,18 @@ impl Redactor {
         }
     }
 
+    /// Redacts every known secret in a session.
+    ///
+    /// # Errors
+    ///
+    /// A message cannot be read without its secret.
+    pub fn clean_session(&self, document: Document) -> Result<Document, Failure> {
+        document.redacted(self).map_err(|_| {
+            let message = "a secret is in the structure of a message, so it cannot be redacted";
+            Failure::new(Kind::Internal, "not-redacted", message).hint("to export with secrets: `--raw`")
+        })
+    }
+
     /// Keeps the order; a key that exists already gets a number.
     fn renamed(&self, object: Map<String, Value>) -> Map<String, Value> {
         let names: Vec<String> = object.keys().map(|key| self.clean(key)).collect();
@@ -163,6 +177,16 @@ impl Redactor {
             (key, value)
         });
         renamed.collect()
+    }
+}
+
+impl Redact for Redactor {
+    fn text(&self, text: &str) -> String {
+        self.clean(text)
+    }
+
+    fn json(&self, value: &mut Value) {
+        self.clean_json(value);
     }
 }
 

@@ -43,7 +43,7 @@ pub use verify::{Broken, Verified, VerifyError, verify};
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Removes secrets from a text.
-pub type Redact = Box<dyn Fn(&str) -> String + Send + Sync>;
+pub type RedactText = Box<dyn Fn(&str) -> String + Send + Sync>;
 
 /// An open log. It is locked only while lines are appended.
 pub struct AuditLog {
@@ -51,7 +51,7 @@ pub struct AuditLog {
     path: PathBuf,
     /// The end of the file as this process last saw it.
     end: End,
-    redact: Redact,
+    redact: RedactText,
     /// Time to wait for the lock.
     patience: Duration,
     syncs: Syncs,
@@ -102,7 +102,7 @@ pub enum AuditError {
 
 impl AuditLog {
     /// Opens or creates the log: directory 0700, file 0600. All texts of a record pass through `redact`.
-    pub fn open(path: &Path, redact: Redact) -> Result<Self, AuditError> {
+    pub fn open(path: &Path, redact: RedactText) -> Result<Self, AuditError> {
         let file = match fs::metadata(path) {
             Ok(there) if there.is_file() => {
                 files::private_file(path, OpenOptions::new().read(true).append(true))

@@ -88,7 +88,7 @@ mod walk;
 mod witness;
 mod zone;
 
-pub use audit::{AuditError, AuditLog, Broken, Happened, Record, Redact, Verified, VerifyError, verify};
+pub use audit::{AuditError, AuditLog, Broken, Happened, Record, RedactText, Verified, VerifyError, verify};
 pub use blob::{Contents, LARGE_TEXT, MAX_BLOB_BYTES, digest};
 pub use check::{Checked, Fault};
 pub use clean::Clean;
@@ -108,7 +108,7 @@ pub use search::{Found, Hit, Query, Within};
 pub use session::{Session, new_id};
 pub use store::Store;
 pub use summary::Summary;
-pub use transfer::{DOCUMENT_FORMAT, Decided, Document, ImportError, Kept, MAX_IMPORT_BYTES};
+pub use transfer::{DOCUMENT_FORMAT, Decided, Document, ImportError, Kept, MAX_IMPORT_BYTES, Redact};
 pub use uuid::Uuid;
 pub use zone::Zone;
 

@@ -14,9 +14,11 @@ mod document;
 mod export;
 mod import;
 mod reading;
+mod redact;
 
 pub use document::{Decided, Document, Kept};
 pub use reading::ImportError;
+pub use redact::Redact;
 
 /// Version of the document format.
 pub const DOCUMENT_FORMAT: u32 = 1;

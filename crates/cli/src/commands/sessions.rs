@@ -16,7 +16,6 @@ use crate::args::{ForkArgs, Sessions, SessionsShowArgs};
 use converse_host::failure::Failure;
 use converse_host::model;
 use converse_host::options::TurnOptions;
-use converse_host::redacted_session::redacted;
 use converse_host::settings::Files;
 use converse_host::turn::sessions;
 use converse_host::world::{Input, World};
@@ -67,7 +66,7 @@ impl SessionCommands<'_> {
         };
         let document = document.map_err(Failure::of_session)?;
         let missing = if args.full { document.missing() } else { BTreeSet::new() };
-        let document = redacted(document, &self.console.context.redactor)?;
+        let document = self.console.context.redactor.clean_session(document)?;
         if args.json {
             write_json(&document.without_contents())?;
             return export::complete(&missing);

@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use converse_session::Redact;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cassette::recorder::Redact;
 use crate::cassette::rejoined::{Piece, rejoined};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

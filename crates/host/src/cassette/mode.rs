@@ -11,11 +11,10 @@ mod wires;
 
 use std::sync::{Arc, OnceLock};
 
-use crate::cassette::{Cassette, Player, Recorder, Redact};
+use crate::cassette::{Cassette, Player, Recorder};
 use converse_config::EnsemblePlan;
 use converse_engine::{Ending, Limit, RetryPolicy, Wire};
 use converse_ensemble::Connection;
-use serde_json::Value;
 
 use crate::contents::Kept;
 use crate::failure::Failure;
@@ -36,16 +35,6 @@ pub struct CassetteMode(Arc<OnceLock<Loaded>>);
 enum Loaded {
     Recording(Arc<Recorder>),
     Replaying { player: Arc<Player>, redactor: Redactor, model: bool, tools: bool },
-}
-
-impl Redact for Redactor {
-    fn text(&self, text: &str) -> String {
-        self.clean(text)
-    }
-
-    fn json(&self, value: &mut Value) {
-        self.clean_json(value);
-    }
 }
 
 impl CassetteMode {

@@ -1,11 +1,11 @@
 //! A request as it is compared: what a model is asked, and nothing of when, where and by whom.
 
 use converse_canister::{Digest, canonical};
+use converse_session::Redact;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::cassette::entry::Request;
-use crate::cassette::recorder::Redact;
 
 /// Names of a body's members that are about the account or the run, not about the question. Ours sends none of them;
 /// a patch of the user's own settings may.

@@ -9,20 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use converse_session::Redact;
 use parking_lot::{Mutex, MutexGuard};
 use rustix::fs::OFlags;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::cassette::entry::{Entry, Header};
 use crate::cassette::file::is_one;
 use crate::cassette::{CassetteError, FORMAT, MAX_BYTES};
-
-/// Takes secrets out of what is written and of what is compared.
-pub(crate) trait Redact: Send + Sync {
-    fn text(&self, text: &str) -> String;
-    fn json(&self, value: &mut Value);
-}
 
 /// A recording. Errors are kept until they are requested, so that they do not end the run.
 pub(crate) struct Recorder {

@@ -7,9 +7,8 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use converse_session::Redact;
 use serde_json::{Map, Value};
-
-use crate::cassette::recorder::Redact;
 
 /// A piece of JSON in an event or a text, and its position.
 pub(crate) struct Piece {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use converse_canister::Content;
 use converse_ensemble::{Answer, InvokeError};
+use converse_session::Redact;
 use serde_json::{Map, Value, json};
 
 use super::*;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::tail::End;
-use super::{AuditError, MAX_LINE_BYTES, Redact};
+use super::{AuditError, MAX_LINE_BYTES, RedactText};
 use crate::digest;
 
 /// Limit on the characters of names; models and clients may invent longer ones.
@@ -117,7 +117,7 @@ impl Record {
         end: &End,
         synced: Option<u64>,
         at: Timestamp,
-        redact: &Redact,
+        redact: &RedactText,
     ) -> Result<Vec<u8>, AuditError> {
         let named = Line {
             session: self.session.as_deref(),
@@ -166,7 +166,7 @@ impl Line<'_> {
         end: &End,
         synced: Option<u64>,
         at: Timestamp,
-        redact: &Redact,
+        redact: &RedactText,
     ) -> Result<Vec<u8>, AuditError> {
         self.seq = end.seq + 1;
         self.synced = synced;
@@ -189,7 +189,7 @@ impl Line<'_> {
 }
 
 /// Removes secrets from every text, including keys. The depth of the value is already limited.
-fn redacted(value: Value, redact: &Redact) -> Value {
+fn redacted(value: Value, redact: &RedactText) -> Value {
     match value {
         Value::String(text) => Value::String(redact(&text)),
         Value::Array(items) => items.into_iter().map(|item| redacted(item, redact)).collect(),

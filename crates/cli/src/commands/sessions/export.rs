@@ -8,7 +8,6 @@ use super::{PROGRAM, SessionCommands};
 use crate::args::{SessionsExportArgs, TranscriptFormat};
 use crate::commands::output_file::write_private;
 use converse_host::failure::{Failure, Kind};
-use converse_host::redacted_session::redacted;
 use converse_terminal::render::output::{printable, write_stdout};
 use converse_terminal::render::transcript::{html, markdown};
 use converse_text::safe;
@@ -21,7 +20,7 @@ impl SessionCommands<'_> {
         let missing = document.missing();
         if !args.raw {
             self.learn_keys()?;
-            document = redacted(document, &self.console.context.redactor)?;
+            document = self.console.context.redactor.clean_session(document)?;
         }
         let text = match format(args) {
             // Such files are often read with `cat`.

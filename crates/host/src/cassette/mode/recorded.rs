@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::cassette::{Blob, Call, Entry, Given, Offer, Offered, Recorder, Redact};
+use crate::cassette::{Blob, Call, Entry, Given, Offer, Offered, Recorder};
 use converse_canister::{Arguments, Blobs as _, Content, Cost, Digest};
 use converse_config::EnsemblePlan;
 use converse_ensemble::{
     Answer, ConnectError, Connection, Context, CostMeter, Definition, Ensemble, Invocable, InvokeError,
     PausableClock, Tool,
 };
+use converse_session::Redact;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};

@@ -6,6 +6,7 @@ use crate::cassette::{Broken, Entry, Exchange, Kept, Miss, Player, Question, Rec
 use bytes::Bytes;
 use converse_engine::{ByteStream, Wire, WireError, WireErrorKind};
 use converse_provider::AuthScheme;
+use converse_session::Redact;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use http::response::Parts;
@@ -43,7 +44,7 @@ impl Whose {
         Self { model: model.id.clone(), dialect: model.endpoint.dialect.label(), base }
     }
 
-    fn question(&self, request: &http::Request<Bytes>, redact: &dyn crate::cassette::Redact) -> Question {
+    fn question(&self, request: &http::Request<Bytes>, redact: &dyn Redact) -> Question {
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
         let path = path.strip_prefix(self.base.as_str()).filter(|rest| rest.starts_with('/')).unwrap_or(path);
         Question::new(&self.model, request.method().as_str(), path, request.body(), redact)

@@ -7,65 +7,73 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use converse_canister::{Canister, Content};
-use converse_session::{Decided, Document, Kept, digest, digests_mut};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::failure::{Failure, Kind};
-use crate::secrets::Redactor;
+use super::{Decided, Document, Kept};
+use crate::{digest, digests_mut};
 
-/// Returns the conversation with every known secret redacted.
-///
-/// # Errors
-///
-/// A message cannot be read without its secret.
-pub fn redacted(mut document: Document, redactor: &Redactor) -> Result<Document, Failure> {
-    let (mut others, mut contents) = (HashMap::new(), BTreeMap::new());
-    for (old, bytes) in std::mem::take(&mut document.contents) {
-        let clean = std::str::from_utf8(&bytes).ok().map(|text| redactor.clean(text).into_bytes());
-        match clean.filter(|clean| **clean != *bytes) {
-            Some(clean) => {
-                let new = digest(&clean);
-                others.insert(old, new);
-                contents.insert(new, Arc::from(clean));
+/// Removes known secrets.
+pub trait Redact: Send + Sync {
+    /// Returns the text without secrets.
+    fn text(&self, text: &str) -> String;
+
+    /// Removes secrets from every string and key in a value.
+    fn json(&self, value: &mut serde_json::Value);
+}
+
+impl Document {
+    /// Returns the conversation with every known secret redacted.
+    ///
+    /// # Errors
+    ///
+    /// A message cannot be read without its secret, because the secret is in its structure.
+    pub fn redacted(mut self, redact: &dyn Redact) -> serde_json::Result<Self> {
+        let (mut others, mut contents) = (HashMap::new(), BTreeMap::new());
+        for (old, bytes) in std::mem::take(&mut self.contents) {
+            let clean = std::str::from_utf8(&bytes).ok().map(|text| redact.text(text).into_bytes());
+            match clean.filter(|clean| **clean != *bytes) {
+                Some(clean) => {
+                    let new = digest(&clean);
+                    others.insert(old, new);
+                    contents.insert(new, Arc::from(clean));
+                }
+                None => drop(contents.insert(old, bytes)),
             }
-            None => drop(contents.insert(old, bytes)),
         }
-    }
-    let mut canisters = Vec::with_capacity(document.canisters.len());
-    let mut changed = HashSet::new();
-    for Kept { at, canister } in document.canisters {
-        let mut cleaned: Canister = clean(canister.clone(), redactor)?;
-        changed.extend(cleaned.turn().filter(|_| cleaned != canister));
-        let canister = &mut cleaned;
-        for digest in digests_mut(canister) {
-            *digest = others.get(digest).copied().unwrap_or(*digest);
+        let mut canisters = Vec::with_capacity(self.canisters.len());
+        let mut changed = HashSet::new();
+        for Kept { at, canister } in self.canisters {
+            let mut cleaned: Canister = clean(canister.clone(), redact)?;
+            changed.extend(cleaned.turn().filter(|_| cleaned != canister));
+            for digest in digests_mut(&mut cleaned) {
+                *digest = others.get(digest).copied().unwrap_or(*digest);
+            }
+            canisters.push(Kept { at, canister: cleaned });
         }
-        canisters.push(Kept { at, canister: cleaned });
-    }
-    for kept in &mut canisters {
-        if kept.canister.turn().is_some_and(|turn| changed.contains(&turn)) {
-            unsealed(&mut kept.canister);
+        for kept in &mut canisters {
+            if kept.canister.turn().is_some_and(|turn| changed.contains(&turn)) {
+                remove_signatures(&mut kept.canister);
+            }
         }
+        let decided = self
+            .decisions
+            .into_iter()
+            .map(|Decided { id, decision }| Ok(Decided { id, decision: clean(decision, redact)? }));
+        Ok(Self {
+            decisions: decided.collect::<serde_json::Result<_>>()?,
+            name: self.name.map(|name| redact.text(&name)),
+            tags: self.tags.iter().map(|tag| redact.text(tag)).collect(),
+            condensed: clean(self.condensed, redact)?,
+            canisters,
+            contents,
+            ..self
+        })
     }
-    let decided = document
-        .decisions
-        .into_iter()
-        .map(|Decided { id, decision }| Ok(Decided { id, decision: clean(decision, redactor)? }));
-    Ok(Document {
-        decisions: decided.collect::<Result<_, Failure>>()?,
-        name: document.name.map(|name| redactor.clean(&name)),
-        model: document.model,
-        tags: document.tags.iter().map(|tag| redactor.clean(tag)).collect(),
-        condensed: clean(document.condensed, redactor)?,
-        canisters,
-        contents,
-        ..document
-    })
 }
 
 /// Removes the provider's signatures, because the provider would refuse a changed reply.
-fn unsealed(canister: &mut Canister) {
+fn remove_signatures(canister: &mut Canister) {
     match canister {
         Canister::Assistant(assistant) => {
             assistant.native = None;
@@ -83,15 +91,11 @@ fn unsealed(canister: &mut Canister) {
     }
 }
 
-fn clean<T: Serialize + DeserializeOwned>(value: T, redactor: &Redactor) -> Result<T, Failure> {
-    let broken = |_| {
-        let message = "a secret is in the structure of a message, so it cannot be redacted";
-        Failure::new(Kind::Internal, "not-redacted", message).hint("to export with secrets: `--raw`")
-    };
-    let mut json = serde_json::to_value(&value).map_err(broken)?;
+fn clean<T: Serialize + DeserializeOwned>(value: T, redact: &dyn Redact) -> serde_json::Result<T> {
+    let mut json = serde_json::to_value(&value)?;
     let before = json.clone();
-    redactor.clean_json(&mut json);
-    if json == before { Ok(value) } else { serde_json::from_value(json).map_err(broken) }
+    redact.json(&mut json);
+    if json == before { Ok(value) } else { serde_json::from_value(json) }
 }
 
 #[cfg(test)]
@@ -100,14 +104,39 @@ mod tests {
         Arguments, Artefact, Assistant, Cost, Invocation, InvocationId, InvocationResult,
     };
     use converse_canister::{Outcome, Stop, TurnId, Usage, User};
-    use converse_session::digests;
     use jiff::Timestamp;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
-    use crate::secrets::Secret;
+    use crate::digests;
 
     const SECRET: &str = "sk-canary-12345";
+
+    /// Replaces this text by another one.
+    struct Replace(&'static str, &'static str);
+
+    impl Redact for Replace {
+        fn text(&self, text: &str) -> String {
+            text.replace(self.0, self.1)
+        }
+
+        fn json(&self, value: &mut Value) {
+            match value {
+                Value::String(text) => *text = self.text(text),
+                Value::Array(items) => items.iter_mut().for_each(|item| self.json(item)),
+                Value::Object(members) => {
+                    let renamed = std::mem::take(members).into_iter().map(|(key, mut item)| {
+                        self.json(&mut item);
+                        (self.text(&key), item)
+                    });
+                    *members = renamed.collect();
+                }
+                _ => {}
+            }
+        }
+    }
+
+    const REDACTED: Replace = Replace(SECRET, "[redacted]");
 
     #[test]
     fn a_secret_is_nowhere_in_what_comes_out() {
@@ -153,9 +182,7 @@ mod tests {
                 (digest(b"\xff"), Arc::from(&b"\xff"[..])),
             ]),
         };
-        let redactor = Redactor::default();
-        redactor.learn([Secret::new(SECRET)]);
-        let clean = redacted(document.clone(), &redactor).unwrap();
+        let clean = document.clone().redacted(&REDACTED).unwrap();
         assert!(!clean.without_contents().to_string().contains(SECRET));
         let texts: Vec<_> = clean.contents.values().map(|bytes| String::from_utf8_lossy(bytes)).collect();
         assert_eq!(texts.len(), 2);
@@ -165,7 +192,7 @@ mod tests {
         assert!(matches!(needed[..], [one] if clean.contents.contains_key(&one)), "{needed:?}");
         let json = clean.to_json().to_string();
         assert_eq!(Document::read(json.as_bytes()).unwrap(), clean);
-        assert_eq!(redacted(document.clone(), &Redactor::default()).unwrap(), document);
+        assert_eq!(document.clone().redacted(&Replace(SECRET, SECRET)).unwrap(), document);
     }
 
     #[test]
@@ -203,9 +230,7 @@ mod tests {
             canisters.into_iter().map(|canister| json!({ "at": at, "canister": canister })).collect();
         let json = json!({ "format": 1, "program": "p", "created": at, "canisters": canisters });
         let document = Document::read(json.to_string().as_bytes()).unwrap();
-        let redactor = Redactor::default();
-        redactor.learn([Secret::new(SECRET)]);
-        let clean = redacted(document.clone(), &redactor).unwrap();
+        let clean = document.clone().redacted(&REDACTED).unwrap();
         for (before, kept) in document.canisters.iter().zip(&clean.canisters) {
             let json = serde_json::to_string(&kept.canister).unwrap();
             assert!(!json.contains(SECRET));
