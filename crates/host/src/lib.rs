@@ -122,6 +122,8 @@ pub mod single_call;
 #[doc(hidden)]
 pub mod spent;
 #[doc(hidden)]
+pub mod token_count;
+#[doc(hidden)]
 pub mod tool_lists;
 #[doc(hidden)]
 pub mod tool_tests;
