@@ -88,7 +88,7 @@ pub use rule::{
     Permission, Rule, RuleEffect, Subject, explain, judge, restriction, unused_rules,
 };
 pub use rule::{judge_flow, private_file};
-pub use schema::{ArgumentsSchema, SchemaError, SchemaFault, ValueSchema};
+pub use schema::{ArgumentsSchema, SchemaError, SchemaFault, ValueSchema, describe_argument};
 pub use settings::{
     AuthPlan, ChangePlan, ContextPlan, Dialect, LimitsPlan, ModelPlan, PatchPlan, PresetPlan, PricePlan,
     ProviderPlan, QuirksPlan, ReasoningReplay, SandboxMethod, SettingsPlan, Steer, Structured, ThinkingPlan,

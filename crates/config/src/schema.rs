@@ -8,6 +8,7 @@
 //! depth of the arguments.
 
 mod defaults;
+mod describe;
 mod fault;
 mod graph;
 mod lint;
@@ -19,6 +20,7 @@ use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
 use defaults::Filled;
+pub use describe::describe_argument;
 pub use fault::SchemaFault;
 pub(crate) use graph::escaped;
 pub(crate) use lint::{FindingKind, SchemaFinding, lint};

@@ -1,11 +1,11 @@
 //! `converse ensembles show`: one ensemble, its tools, their arguments and permissions.
 
-mod argument;
 mod offers;
 
 use converse_canister::Digest;
 use converse_config::{
-    Binding, EnsemblePlan, InvokerKind, InvokerPlan, Permission, Policy, Rule, Subject, judge,
+    Binding, EnsemblePlan, InvokerKind, InvokerPlan, Permission, Policy, Rule, Subject, describe_argument,
+    judge,
 };
 use converse_ensemble::{HoldReason, Tool, own_permission, tool_name};
 use converse_mcp::Survey;
@@ -26,7 +26,6 @@ use converse_terminal::render::output::{write_json, write_stdout};
 use converse_terminal::signals;
 use converse_text::safe_line;
 
-use argument::describe;
 use offers::ServerOffers;
 
 pub(super) struct Show<'a> {
@@ -242,7 +241,7 @@ fn tool_text(row: &Value) -> String {
     for (name, schema) in row["arguments"]["properties"].as_object().into_iter().flatten() {
         let need = if required.contains(&name.as_str()) { "required" } else { "optional" };
         let about = safe_line(schema["description"].as_str().unwrap_or_default(), 200);
-        let takes = safe_line(&describe(schema), 200);
+        let takes = safe_line(&describe_argument(schema), 200);
         text.push_str(&format!("    {} ({takes}, {need})  {about}\n", safe_line(name, 64)));
     }
     text

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Describes the common keywords of a schema. The whole schema is in `--json`.
-pub(super) fn describe(schema: &Value) -> String {
+pub fn describe_argument(schema: &Value) -> String {
     let mut words = vec![kind(schema)];
     match (&schema["const"], schema["enum"].as_array()) {
         (Value::Null, None) => {}
@@ -81,7 +81,7 @@ mod tests {
             (json!({ "type": "string", "format": "date", "pattern": "^2" }), "string, like ^2, date"),
             (json!({ "type": "string", "minimum": "x" }), "string"),
         ] {
-            assert_eq!(describe(&schema), description);
+            assert_eq!(describe_argument(&schema), description);
         }
     }
 }
