@@ -36,6 +36,7 @@ mod ids;
 mod invocation;
 mod labels;
 pub mod media;
+pub mod questions;
 mod transcript;
 mod usage;
 

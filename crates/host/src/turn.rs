@@ -2,7 +2,6 @@
 
 pub mod ending;
 pub mod keys;
-pub mod sayings;
 pub mod sessions;
 
 use converse_canister::{Canister, Supervisor, Transcript};

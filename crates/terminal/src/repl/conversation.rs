@@ -1,6 +1,6 @@
 //! The conversation so far, and where it is kept, if it is. On disk it begins with the first message.
 
-use converse_canister::{Canister, Condensed, Content, Transcript};
+use converse_canister::{Canister, Condensed, Content, Transcript, questions};
 use converse_session::{Session, Uuid};
 
 use super::ran::Ran;
@@ -10,7 +10,7 @@ use converse_host::contents::Kept;
 use converse_host::failure::Failure;
 use converse_host::journal::JournalSink;
 use converse_host::settings::Settings;
-use converse_host::turn::{sayings, sessions};
+use converse_host::turn::sessions;
 use converse_host::world::World;
 
 pub(super) struct ReplConversation<'a> {
@@ -53,7 +53,7 @@ impl<'a> ReplConversation<'a> {
     ) -> Self {
         let ran = Ran::of(std::mem::take(&mut session.loaded.started));
         let history = History::of(session, settings.audit, &console.context, world);
-        let starts = sayings::starts(history.transcript().as_slice());
+        let starts = questions::starts(history.transcript().as_slice());
         let condensed = history.condensed().map(|condensed| (condensed.covers, condensed.clone()));
         let condensed = condensed.into_iter().collect();
         Self { console, world, history, condensed, starts, ran, wanted: true, went_on: false }
@@ -141,7 +141,7 @@ impl<'a> ReplConversation<'a> {
     /// So many sayings at the end have no word of a model behind them; they go along with the next one.
     pub(super) fn unanswered(&self) -> usize {
         let canisters = self.transcript().as_slice();
-        let answered = sayings::answered(canisters);
+        let answered = questions::answered(canisters);
         // A prompt of a server may put words into the model's mouth, and ends in the user's.
         let goes_on = answered < canisters.len() && !self.starts.contains(&answered);
         let begun = self.starts.iter().filter(|start| (answered..canisters.len()).contains(start));

@@ -1,6 +1,6 @@
 //! One turn of the user with one model, with everything that is decided about it.
 
-use converse_canister::{Canister, Transcript};
+use converse_canister::{Canister, Transcript, questions};
 
 use super::Run;
 use super::ask_run::{AskRun, TurnContext};
@@ -8,7 +8,6 @@ use super::output::Output;
 use converse_host::attach;
 use converse_host::failure::{Failure, Kind};
 use converse_host::settings::Settings;
-use converse_host::turn::sayings;
 use converse_host::{History, HostParts};
 
 pub(super) struct Turn<'a> {
@@ -57,7 +56,7 @@ impl Turn<'_> {
 /// A question that a provider would not have stays in the session, and would be sent again with the next one.
 fn without_the_question(failure: Failure, transcript: &Transcript, session: Option<&str>) -> Failure {
     let canisters = transcript.as_slice();
-    let answered = sayings::answered(canisters);
+    let answered = questions::answered(canisters);
     let is_refused = matches!(failure.kind, Kind::ProviderRefused | Kind::ProviderNonsense)
         && failure.facts.iter().any(|(name, _)| *name == "status");
     match session {
