@@ -1,14 +1,13 @@
-//! JSON for eyes and for a diff: indented, and long texts over several lines.
+//! JSON for people and for a diff: indented, with long texts on several lines.
 
 use serde_json::Value;
 
 /// Characters of a text in one line.
 const WIDTH: usize = 96;
-/// Characters of a line of a diff.
-const MOST: usize = 200;
 
-/// Splits texts after their line breaks, and long lines too, so that a diff shows the differing part.
-pub(crate) fn lines(value: &Value) -> String {
+/// Formats a value for a diff. Texts are split after their line breaks, and long lines too, so that a diff shows the
+/// differing part.
+pub fn diffable(value: &Value) -> String {
     let mut text = String::new();
     write(value, 0, &mut text);
     text.push('\n');
@@ -65,15 +64,11 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Behind a line break, or at a blank behind so many characters.
+/// Returns the end of the first piece: after a line break, or at the first blank after [`WIDTH`] characters.
 fn cut(text: &str) -> usize {
     let line = text.find('\n').map_or(text.len(), |at| at + 1);
     let wide = text.char_indices().nth(WIDTH).map_or(text.len(), |(at, _)| at);
     let blank = |from: &str| from.find(' ').map_or(from.len(), |at| at + 1);
     let wide = wide + text.get(wide..).map_or(0, blank);
     line.min(wide)
-}
-
-pub(crate) fn shortened(line: &str) -> String {
-    converse_text::shorten::chars(line, MOST).into_owned()
 }

@@ -17,7 +17,6 @@ mod player;
 mod question;
 mod recorder;
 mod rejoined;
-mod shown;
 #[cfg(test)]
 mod tests;
 

@@ -2,14 +2,17 @@
 
 use std::collections::HashMap;
 
+use converse_canister::diffable;
+use converse_text::shorten::chars;
 use serde_json::Value;
 use similar::TextDiff;
 
 use crate::cassette::question::sorted;
-use crate::cassette::shown::{lines, shortened};
 
 /// Lines of a diff that are shown.
 const MOST: usize = 60;
+/// Characters of a line of a diff.
+const MAX_LINE: usize = 200;
 /// Recorded questions that are looked through for the nearest.
 const MAX_COMPARED: usize = 500;
 
@@ -43,7 +46,7 @@ impl Miss {
             let message = format!("{file} answers {what} {times}, but the run asks again");
             return Self { message, line, diff: String::new() };
         }
-        let asked = lines(&sorted(asked));
+        let asked = diffable(&sorted(asked));
         let Some((nearest, recorded)) = nearest(&asked, known) else {
             let message = format!("{file} has no answer to {what}: the cassette has nothing similar");
             return Self { message, line: None, diff: String::new() };
@@ -59,7 +62,7 @@ fn nearest<'k>(asked: &str, known: &'k [Known<'k>]) -> Option<(&'k Known<'k>, St
     let mut best: Option<(&Known<'_>, String, usize)> = None;
     for known in known.iter().take(MAX_COMPARED) {
         let Ok(value) = serde_json::from_str(known.key) else { continue };
-        let recorded = lines(&value);
+        let recorded = diffable(&value);
         let otherwise = otherwise(&recorded, asked);
         // Among equally near requests the first; unused ones come before used ones.
         if best.as_ref().is_none_or(|(_, _, least)| otherwise < *least) {
@@ -82,7 +85,8 @@ fn diff(recorded: &str, asked: &str, line: usize) -> String {
     let unified = diff.unified_diff().header(&format!("recorded (line {line})"), "asked").to_string();
     let all: Vec<&str> = unified.lines().collect();
     let shown = if all.len() > MOST { MOST - 1 } else { all.len() };
-    let mut text: Vec<String> = all.iter().take(shown).map(|line| shortened(line)).collect();
+    let mut text: Vec<String> =
+        all.iter().take(shown).map(|line| chars(line, MAX_LINE).into_owned()).collect();
     if all.len() > MOST {
         text.push(format!("… and {} more lines", all.len() - shown));
     }
