@@ -9,7 +9,6 @@ mod from_server;
 mod from_url;
 mod opening;
 mod prompt;
-mod short;
 mod suggested;
 
 use std::collections::BTreeSet;
@@ -36,7 +35,6 @@ use converse_text::wording::bytes;
 
 use from_server::Named;
 pub use prompt::Asked;
-pub use short::shortened;
 
 /// Of one attachment.
 const MOST_BYTES: usize = 20 * 1024 * 1024;

@@ -6,10 +6,10 @@ use converse_canister::{Blobs, Canister, Content};
 use serde_json::Value;
 
 /// Characters of base64 that are shown unchanged.
-const SHOWN: usize = 1024;
+const MAX_SHOWN: usize = 1024;
 
 /// Replaces the base64 of blobs in the view by `…N bytes of base64…`, alone or at the end of a data URL.
-pub fn shortened(request: &mut Value, view: &[Canister], blobs: &dyn Blobs) {
+pub fn without_blobs(request: &mut Value, view: &[Canister], blobs: &dyn Blobs) {
     let contents = view.iter().flat_map(|canister| match canister {
         Canister::User(user) => user.content.as_slice(),
         Canister::Document(document) => &document.content,
@@ -32,12 +32,12 @@ fn walk(value: &mut Value, lengths: &HashSet<usize>) {
             let begin = text.find(";base64,").map_or(0, |at| at + ";base64,".len());
             let (head, base64) = text.split_at(begin);
             let is_base64 = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
-            if base64.len() > SHOWN && lengths.contains(&base64.len()) && base64.bytes().all(is_base64) {
+            if base64.len() > MAX_SHOWN && lengths.contains(&base64.len()) && base64.bytes().all(is_base64) {
                 *text = format!("{head}…{} bytes of base64…", base64.len());
             }
         }
-        Value::Array(list) => list.iter_mut().for_each(|held| walk(held, lengths)),
-        Value::Object(object) => object.values_mut().for_each(|held| walk(held, lengths)),
+        Value::Array(list) => list.iter_mut().for_each(|item| walk(item, lengths)),
+        Value::Object(object) => object.values_mut().for_each(|item| walk(item, lengths)),
         _ => {}
     }
 }
@@ -63,7 +63,7 @@ mod tests {
         let blob =
             Content::Blob { mime: "image/png".to_owned(), digest: Digest([0; 32]), name: None, seal: None };
         let view = [Canister::User(User { content: vec![blob] })];
-        shortened(&mut request, &view, &One(bytes));
+        without_blobs(&mut request, &view, &One(bytes));
         request
     }
 

@@ -3,12 +3,12 @@
 use converse_canister::{Condensed, Transcript};
 use converse_engine::{Conversation, offered, request_extras, with_note};
 use converse_ensemble::Offer;
-use converse_provider::{AuthScheme, Prompt, processor_of};
+use converse_provider::{AuthScheme, Prompt, processor_of, without_blobs};
 use serde_json::{Map, Value, json};
 
 use super::ask_run::{AskRun, common};
 use super::{Candidate, internal};
-use converse_host::attach::{UserInput, shortened};
+use converse_host::attach::UserInput;
 use converse_host::contents::Kept;
 use converse_host::credentials::Credentials;
 use converse_host::failure::{Failure, Kind};
@@ -26,7 +26,7 @@ impl AskRun<'_> {
                 Failure::new(Kind::ProviderNonsense, "cannot-translate", error.to_string())
             })?;
             let mut shown = shown(&request, endpoint.auth, &settings.model.credentials);
-            shortened(&mut shown, asked.view, asked.blobs);
+            without_blobs(&mut shown, asked.view, asked.blobs);
             if several && let Some(shown) = shown.as_object_mut() {
                 shown.insert("model".to_owned(), settings.model.id.as_str().into());
             }
