@@ -23,7 +23,7 @@ use sha2::{Digest as _, Sha256};
 use crate::world::World;
 use converse_text::safe_line;
 
-pub(crate) use digests::{Budget, named_files, named_files_unchanged};
+pub(crate) use digests::{named_files, named_files_unchanged};
 pub use steering::Steering;
 pub use store::{Entry, Store, StoreError};
 pub use texts::Texts;

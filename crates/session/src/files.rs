@@ -13,8 +13,10 @@ use rustix::fs::OFlags;
 
 use crate::witness;
 
+mod digests;
 mod private_text;
 
+pub use digests::{DigestBudget, FileDigests};
 pub use private_text::PrivateText;
 
 /// Start of the name of a temporary file.

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use converse_canister::EnsembleName;
 use converse_config::{LoadedFiles, Resolution, ResolveInput, Scope, resolve};
 
-use crate::trust::{Budget, Declaration, FileDigest, Standing, Steering, named_files};
+use crate::trust::{Declaration, FileDigest, Standing, Steering, named_files};
 use crate::world::World;
+use converse_session::files::DigestBudget;
 
 /// `Ok(None)`: the project declares nothing. An error: the declaration cannot be determined.
 pub(super) type Project = Result<Option<Declaration>, String>;
@@ -41,7 +42,7 @@ fn declared(
     let of_project = || plans.iter().filter(|plan| plan.origin.scope == Scope::Project);
     let mut all = BTreeSet::new();
     let mut named = NamedFiles::new();
-    let mut budget = Budget::default();
+    let mut budget = DigestBudget::default();
     for plan in of_project() {
         let files = named_files(plan, &world.cwd, given.environment, &mut budget)?;
         all.extend(files.iter().cloned());
