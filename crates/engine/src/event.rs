@@ -25,6 +25,8 @@ pub enum Event<'a> {
     },
     /// A piece of a reply, for showing only.
     Delta(&'a Delta),
+    /// Nothing has come for a second since the last piece of a reply.
+    Stalled,
     /// The call failed in a way that may pass; it is made again after the delay.
     Restarted(Restart<'a>),
     /// A warning for the user. The turn continues.

@@ -5,6 +5,7 @@
 //! a first one would be worse than none.
 
 use std::borrow::Cow;
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,7 +15,7 @@ use converse_provider::{
     RetryAdvice, request_id,
 };
 use futures_util::StreamExt as _;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::bill::Bill;
 use crate::response_body::{Body, feed_ready};
@@ -22,6 +23,9 @@ use crate::retry::{self, FailedAttempt, RetryDecision};
 use crate::route::request_extras;
 use crate::withheld_reasoning::WithheldReasoning;
 use crate::{AttemptError, Engine, Event, ExchangeError, Ports, Restart, Route, SinkError};
+
+/// Time without content after which sinks are told that the reply pauses.
+const STALL: Duration = Duration::from_secs(1);
 
 pub(crate) struct Exchange<'a> {
     pub(crate) engine: &'a Engine<'a>,
@@ -178,12 +182,14 @@ impl Exchange<'_> {
         let mut reading = Reading { decoder: Some(decoder), bill, facts: &self.route.facts };
         let mut deltas = Vec::new();
         let mut last_content = Instant::now();
+        // Whether something was shown since the last `Stalled`.
+        let mut fresh = false;
         let broken = loop {
             let Some(decoder) = reading.decoder.as_deref_mut().filter(|decoder| !decoder.is_complete())
             else {
                 break None;
             };
-            let fed = match self.next_piece(&mut body, last_content).await {
+            let fed = match self.next_piece(&mut body, last_content, &mut fresh).await {
                 Ok(Some(piece)) => feed_ready(decoder, piece, &mut body, &mut deltas).await,
                 Ok(None) => break None,
                 Err(cause) => break Some(cause),
@@ -191,6 +197,7 @@ impl Exchange<'_> {
             if !deltas.is_empty() {
                 last_content = Instant::now();
                 shown.any = true;
+                fresh = true;
             }
             self.show(&mut deltas, shown)?;
             if let Err(cause) = fed {
@@ -220,6 +227,7 @@ impl Exchange<'_> {
         &self,
         body: &mut Body,
         last_content: Instant,
+        fresh: &mut bool,
     ) -> Result<Option<Bytes>, AttemptError> {
         let timeouts = &self.engine.timeouts;
         let content_left = timeouts.stream_content.saturating_sub(last_content.elapsed());
@@ -228,7 +236,20 @@ impl Exchange<'_> {
         } else {
             ("byte in the stream", timeouts.stream_idle, timeouts.stream_idle)
         };
-        let next = timeout(limit, body.next()).await.map_err(|_| AttemptError::Timeout { what, after })?;
+        let mut next = pin!(timeout(limit, body.next()));
+        let stalled = match *fresh {
+            true => timeout_at(last_content + STALL, next.as_mut()).await.ok(),
+            false => Some(next.as_mut().await),
+        };
+        let next = match stalled {
+            Some(next) => next,
+            None => {
+                *fresh = false;
+                self.ports.emit(&Event::Stalled)?;
+                next.await
+            }
+        };
+        let next = next.map_err(|_| AttemptError::Timeout { what, after })?;
         next.transpose().map_err(AttemptError::from)
     }
 

@@ -173,6 +173,7 @@ impl Sink for Notes {
             Event::Condensed { condensed, .. } => format!("condensed {}", condensed.covers),
             Event::Requested { iteration, .. } => format!("request {iteration}"),
             Event::Delta(_) => return Ok(()),
+            Event::Stalled => "stalled".to_owned(),
             Event::Warned(message) => format!("warned: {message}"),
             Event::Noted(message) => format!("noted: {message}"),
             Event::Restarted(restart) => format!("restart after {} ms", restart.delay.as_millis()),
@@ -591,6 +592,8 @@ async fn cancelling_and_deadlines_answer_what_is_open() {
     let run = Setup { cancel_after: after, ..setup(vec![Reply::Stalls(words(2))]) }.run().await;
     let Some(Canister::Assistant(cut)) = run.transcript.as_slice().last() else { panic!() };
     assert_eq!((cut.words().as_str(), &cut.stop), ("w0 w1 ", &Stop::Cut));
+    // Sinks are told of the pause, once.
+    assert_eq!(run.lines.iter().filter(|line| *line == "stalled").count(), 1, "{:?}", run.lines);
     let run = Setup { cancel_after: after, ..setup(vec![Reply::Silent]) }.run().await;
     assert_eq!(run.ending.unwrap(), Ending::Cancelled);
     assert_eq!(run.transcript.as_slice().len(), 1);

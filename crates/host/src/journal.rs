@@ -1,17 +1,24 @@
 //! The session as an event sink: events are on disk before the loop continues.
 
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
-use converse_canister::{Canister, Cost};
+use converse_canister::{Canister, Cost, TurnId};
 use converse_engine::{Event, Sink, SinkError};
+use converse_provider::Delta;
 use converse_session::{Body, Session, SessionError};
 use jiff::Timestamp;
+use tokio::time::Instant;
 
 use crate::cassette::mode::CassetteMode;
 
 type Clock = fn() -> Timestamp;
 
-/// Writes the journal. Syncs it to disk before tools run and when a turn is complete.
+/// Time between two lines with the text of a reply that is arriving.
+const PARTIAL_EVERY: Duration = Duration::from_secs(1);
+
+/// Writes the journal. Syncs it to disk before tools run and when a turn is complete. While a reply arrives, its text is
+/// written about once a second without a sync, so that a kill loses little of what was shown.
 pub struct JournalSink {
     book: Mutex<Book>,
     clock: Clock,
@@ -24,6 +31,41 @@ struct Book {
     session: Session,
     /// The line of each canister of the conversation; canisters added by a repair have none.
     lines: Vec<Option<u64>>,
+    arriving: Option<Arriving>,
+}
+
+/// The reply that is being received.
+struct Arriving {
+    turn: TurnId,
+    /// The text that is not in the journal yet, and the bytes that are.
+    rest: String,
+    written: u64,
+    /// Time of the first piece, or of the last line.
+    since: Option<Instant>,
+}
+
+impl Arriving {
+    fn new(turn: TurnId) -> Self {
+        Self { turn, rest: String::new(), written: 0, since: None }
+    }
+
+    /// Returns the next line, if there is new text and the last line is not new.
+    fn next_line(&mut self, now: Instant) -> Option<Body> {
+        let since = *self.since.get_or_insert(now);
+        if self.rest.is_empty() || now.duration_since(since) < PARTIAL_EVERY {
+            return None;
+        }
+        let (turn, from, text) = (self.turn, self.written, std::mem::take(&mut self.rest));
+        self.written += text.len() as u64;
+        self.since = Some(now);
+        Some(Body::Partial { turn, from, text })
+    }
+
+    /// Forgets the reply, which begins again. Returns the line that takes back earlier lines, if there are any.
+    fn take_back(&mut self) -> Option<Body> {
+        let Self { turn, written, .. } = std::mem::replace(self, Self::new(self.turn));
+        (written > 0).then(|| Body::Partial { turn, from: 0, text: String::new() })
+    }
 }
 
 impl JournalSink {
@@ -31,7 +73,11 @@ impl JournalSink {
     pub fn new(session: Session, canisters: usize, clock: Clock) -> Self {
         let mut lines: Vec<_> = session.loaded.places.iter().map(|place| Some(place.seq)).collect();
         lines.resize(canisters, None);
-        Self { book: Mutex::new(Book { session, lines }), clock, cassette: CassetteMode::default() }
+        Self {
+            book: Mutex::new(Book { session, lines, arriving: None }),
+            clock,
+            cassette: CassetteMode::default(),
+        }
     }
 
     /// For a run that may replay a cassette.
@@ -98,6 +144,32 @@ impl JournalSink {
 }
 
 impl Book {
+    /// Takes note of an event of the reply that is being received. Returns the line to write.
+    fn follow(&mut self, event: &Event<'_>) -> Option<Body> {
+        match event {
+            Event::Requested { turn, .. } => {
+                let (taken_back, next) =
+                    (self.arriving.as_mut().and_then(Arriving::take_back), Arriving::new(*turn));
+                self.arriving = Some(next);
+                taken_back
+            }
+            Event::Delta(delta) => {
+                let arriving = self.arriving.as_mut()?;
+                if let Delta::Text(text) = delta {
+                    arriving.rest.push_str(text);
+                }
+                arriving.next_line(Instant::now())
+            }
+            Event::Stalled => self.arriving.as_mut()?.next_line(Instant::now()),
+            Event::Restarted(restart) if restart.discard => self.arriving.as_mut()?.take_back(),
+            Event::Appended(canister) if canister.turn().is_some() => {
+                self.arriving = None;
+                None
+            }
+            _ => None,
+        }
+    }
+
     fn append(&mut self, body: Body, at: Timestamp) -> Result<(), SessionError> {
         let is_said = matches!(body, Body::Canister { .. });
         let line = self.session.append(body, at)?;
@@ -114,6 +186,8 @@ fn save_failed(error: &SessionError) -> SinkError {
 
 impl Sink for JournalSink {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
+        let partial = self.book()?.follow(event);
+        self.append(partial, false)?;
         match event {
             Event::Appended(canister) => {
                 self.append([Body::Canister { canister: Canister::clone(canister) }], false)
@@ -138,5 +212,115 @@ impl Sink for JournalSink {
             Event::Committed { .. } => self.append([], true),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use converse_canister::User;
+    use converse_engine::Restart;
+    use converse_session::{Repair, Store};
+
+    use super::*;
+
+    struct Desk {
+        sink: JournalSink,
+        dir: tempfile::TempDir,
+    }
+
+    impl Desk {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let now = Timestamp::UNIX_EPOCH;
+            let session = Store::new(dir.path()).create(Default::default(), "p", now).unwrap();
+            let desk = Self { sink: JournalSink::new(session, 0, || Timestamp::UNIX_EPOCH), dir };
+            desk.hears(&Event::Appended(&Canister::User(User::text("go"))));
+            desk.hears(&Event::Requested { turn: TurnId(1), iteration: 1, model: "m", tools: &[] });
+            desk
+        }
+
+        fn hears(&self, event: &Event<'_>) {
+            self.sink.emit(event).unwrap();
+        }
+
+        fn says(&self, text: &str) {
+            self.hears(&Event::Delta(&Delta::Text(text.to_owned())));
+        }
+
+        fn pieces(&self) -> Vec<(u64, String)> {
+            let mut pieces = Vec::new();
+            let store = Store::new(self.dir.path());
+            let walked = store.walk(Default::default(), |_, entry| {
+                if let Body::Partial { from, text, .. } = entry.body {
+                    pieces.push((from, text));
+                }
+            });
+            walked.unwrap();
+            pieces
+        }
+
+        /// What is left if the process is killed now.
+        fn kept(&self) -> Option<String> {
+            let loaded = Store::new(self.dir.path()).read(Default::default()).unwrap();
+            loaded.repairs.into_iter().find_map(|repair| match repair {
+                Repair::PartialReply { text, .. } => Some(text),
+                _ => None,
+            })
+        }
+    }
+
+    async fn pass(milliseconds: u64) {
+        tokio::time::advance(Duration::from_millis(milliseconds)).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_text_of_a_reply_is_written_at_most_once_a_second() {
+        let desk = Desk::new();
+        for _ in 0..25 {
+            desk.says("ж ");
+            pass(100).await;
+        }
+        let second = |pieces| "ж ".repeat(pieces);
+        assert_eq!(desk.pieces(), [(0, second(11)), (33, second(10))]);
+        assert_eq!(desk.kept(), Some(second(21)));
+        pass(1_000).await;
+        desk.hears(&Event::Stalled);
+        desk.hears(&Event::Stalled);
+        assert_eq!((desk.pieces().len(), desk.kept()), (3, Some(second(25))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_quick_reply_is_written_once() {
+        let desk = Desk::new();
+        desk.says("all of it");
+        pass(999).await;
+        desk.says(", at once");
+        let reply = Canister::Assistant(converse_canister::Assistant {
+            turn: TurnId(1),
+            content: vec![converse_canister::Content::text("all of it, at once")],
+            native: None,
+            stop: converse_canister::Stop::End,
+            response_id: None,
+        });
+        desk.hears(&Event::Appended(&reply));
+        pass(5_000).await;
+        desk.hears(&Event::Stalled);
+        assert_eq!((desk.pieces(), desk.kept()), (vec![], None));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_taken_back_on_the_screen_is_not_kept() {
+        let desk = Desk::new();
+        desk.says("half of");
+        pass(1_000).await;
+        desk.hears(&Event::Stalled);
+        assert_eq!(desk.kept().as_deref(), Some("half of"));
+        let restart = Restart { reason: "", attempt: 1, delay: Duration::ZERO, discard: true };
+        desk.hears(&Event::Restarted(restart));
+        assert_eq!(desk.kept(), None);
+        desk.says("again");
+        pass(1_000).await;
+        desk.hears(&Event::Stalled);
+        assert_eq!(desk.kept().as_deref(), Some("again"));
     }
 }

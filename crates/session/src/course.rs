@@ -65,6 +65,24 @@ pub(crate) fn unfinished_reply(entries: &[Entry]) -> Option<TurnId> {
     behind.take_while(|canister| canister.turn() == Some(turn)).any(native).then_some(turn)
 }
 
+/// Returns the text of the reply that was arriving when the journal ended, if there is any. An empty piece takes back what
+/// came before it.
+pub(crate) fn partial_reply(entries: &[Entry]) -> Option<(TurnId, String)> {
+    let settles =
+        |body: &Body| matches!(body, Body::Canister { .. } | Body::Used { .. } | Body::Rewound { .. });
+    let settled = entries.iter().rposition(|entry| settles(&entry.body)).map_or(0, |at| at + 1);
+    let mut reply: Option<(TurnId, String)> = None;
+    for entry in entries.get(settled..).unwrap_or_default() {
+        let Body::Partial { turn, from, text } = &entry.body else { continue };
+        let mut known = reply.take().filter(|(of, _)| of == turn).map(|(_, text)| text).unwrap_or_default();
+        let from = usize::try_from(*from).unwrap_or(usize::MAX).min(known.len());
+        known.truncate(known.floor_char_boundary(from));
+        known.push_str(text);
+        reply = Some((*turn, known));
+    }
+    reply.filter(|(_, text)| !text.trim().is_empty())
+}
+
 fn canister(entry: &Entry) -> Option<&Canister> {
     match &entry.body {
         Body::Canister { canister } => Some(canister),
@@ -109,6 +127,40 @@ mod tests {
             (&[0, 0, 2, 0, 4, 0], &[2, 7], &[(2, 4), (4, 6)]),
         ] {
             assert_eq!(live(lines), (expected.to_vec(), steps.to_vec()), "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn pieces_of_a_reply_count_until_it_is_settled() {
+        let piece =
+            |turn, from, text: &str| Body::Partial { turn: TurnId(turn), from, text: text.to_owned() };
+        let user = || Body::from(Canister::User(User::text("x")));
+        let note = || Body::Note { text: "n".to_owned() };
+        let used = || Body::Used {
+            usage: converse_canister::Usage::default(),
+            cost: None,
+            model: "m".to_owned(),
+            provider: None,
+        };
+        for (bodies, expected) in [
+            (vec![user()], None),
+            (vec![user(), piece(1, 0, "one ")], Some((1, "one "))),
+            (vec![user(), piece(1, 0, "one "), note(), piece(1, 4, "two")], Some((1, "one two"))),
+            // Taken back, and begun again.
+            (vec![user(), piece(1, 0, "one "), piece(1, 0, "")], None),
+            (vec![user(), piece(1, 0, "one "), piece(1, 0, ""), piece(1, 0, "anew")], Some((1, "anew"))),
+            // Neither a place outside the text nor one within a letter is trusted.
+            (vec![piece(1, 9, "ж"), piece(1, 1, "x")], Some((1, "x"))),
+            (vec![piece(1, 0, "one"), piece(2, 3, "two")], Some((2, "two"))),
+            (vec![piece(1, 0, " \n")], None),
+            (vec![piece(1, 0, "one"), user()], None),
+            (vec![piece(1, 0, "one"), used()], None),
+            (vec![user(), piece(1, 0, "one"), Body::Rewound { to: 3 }], None),
+        ] {
+            let entries: Vec<_> =
+                (2..).zip(bodies).map(|(seq, body)| Entry { seq, at: Timestamp::UNIX_EPOCH, body }).collect();
+            let expected = expected.map(|(turn, text)| (TurnId(turn), text.to_owned()));
+            assert_eq!(partial_reply(&entries), expected, "{entries:?}");
         }
     }
 }

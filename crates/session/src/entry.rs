@@ -60,13 +60,26 @@ pub enum Body {
     Rewound { to: u64 },
     /// A comment for people.
     Note { text: String },
+    /// A piece of the text of a reply that is not complete yet, from this byte of its text on. Written about once a
+    /// second and not synced. A later `canister`, `used` or `rewound` line makes it obsolete.
+    Partial { turn: TurnId, from: u64, text: String },
     /// A line of a later version, or `settings` of an earlier one: all fields except `seq`, `at`, `synced` and `sum`.
     #[serde(skip)]
     Other(Map<String, Value>),
 }
 
-pub(crate) const KNOWN: [&str; 9] =
-    ["opened", "canister", "decided", "started", "used", "incomplete", "condensed", "rewound", "note"];
+pub(crate) const KNOWN: [&str; 10] = [
+    "opened",
+    "canister",
+    "decided",
+    "started",
+    "used",
+    "incomplete",
+    "condensed",
+    "rewound",
+    "note",
+    "partial",
+];
 
 impl From<Canister> for Body {
     fn from(canister: Canister) -> Self {
@@ -229,6 +242,8 @@ mod tests {
             ),
             (json!({"type": "rewound", "to": 3}), "Rewound"),
             (json!({"type": "note", "text": "by hand"}), "Note"),
+            // Older programs keep and skip it.
+            (json!({"type": "partial", "turn": 1, "from": 4, "text": "and"}), "Partial"),
         ] {
             let mut line = object(json!({"seq": 7, "at": at}));
             line.extend(object(written));

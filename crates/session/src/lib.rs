@@ -38,8 +38,9 @@
 //! [`Body`] for the types.
 //!
 //! **Guarantee.** Whatever a crash left, the conversation that [`Store::open`] returns can be sent to a provider: what
-//! no sync covered is cut off from the first unreadable line on and kept, every open invocation gets a result, and a reply that was cut while it was saved is not
-//! replayed in its native form. Nothing is run again. Damage that no crash explains is reported with its line, and the
+//! no sync covered is cut off from the first unreadable line on and kept, every open invocation gets a result, a reply
+//! that was cut while it was saved is not replayed in its native form, and the text of a reply that was still arriving
+//! becomes a reply that was cut. Nothing is run again. Damage that no crash explains is reported with its line, and the
 //! files stay unchanged; [`Store::salvage`] makes a session of the lines before it.
 //!
 //! The audit log is shared by all sessions: see [`AuditLog`].

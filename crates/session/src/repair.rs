@@ -3,18 +3,19 @@
 //! A process may die while it saves a reply. The first canister of a reply contains the whole reply in the provider's
 //! form. Replayed, it would contain calls without canisters and results, and the provider would refuse the conversation
 //! for good. A `used` line follows every reply, so a reply at the end of a journal may be incomplete: its canisters stay,
-//! and its native form is removed.
+//! and its native form is removed. If the reply was still arriving, its text up to there becomes a reply that was cut.
 
 use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 
 use converse_canister::{
-    Canister, Condensed, Cost, Decision, InvocationId, InvocationResult, Outcome, Transcript, TurnId, Usage,
+    Assistant, Canister, Condensed, Content, Cost, Decision, InvocationId, InvocationResult, Outcome, Stop,
+    Transcript, TurnId, Usage,
 };
 use jiff::Timestamp;
 
-use crate::course::{Course, unfinished_reply};
+use crate::course::{Course, partial_reply, unfinished_reply};
 use crate::scan::{Damage, Scan};
 use crate::{Body, Entry, Header, SessionError};
 
@@ -73,6 +74,8 @@ pub enum Repair {
     TornTail { line: u64, bytes: usize },
     /// A reply may be incomplete and is replayed without its native form.
     IncompleteReply { turn: TurnId },
+    /// The reply was still arriving. Its text up to there is kept as a reply that was cut.
+    PartialReply { turn: TurnId, text: String },
     /// The invocation was started, and its outcome is unknown.
     Interrupted { id: InvocationId },
     /// The invocation never ran.
@@ -92,6 +95,14 @@ impl fmt::Display for Repair {
                 "{bytes} bytes from line {line} on, which a power cut left incomplete, were set aside as `torn-{line}`"
             ),
             Self::IncompleteReply { turn } => write!(f, "reply {} was cut while being saved", turn.0),
+            Self::PartialReply { turn, text } => {
+                write!(
+                    f,
+                    "reply {} was interrupted; the {} bytes that had arrived are kept",
+                    turn.0,
+                    text.len()
+                )
+            }
             Self::Interrupted { id } => write!(f, "`{id}` was interrupted, outcome unknown"),
             Self::NotStarted { id } => write!(f, "`{id}` was never run"),
         }
@@ -106,19 +117,27 @@ impl Repair {
             Self::TornLine { .. }
             | Self::TornTail { .. }
             | Self::IncompleteReply { .. }
+            | Self::PartialReply { .. }
             | Self::Interrupted { .. }
             | Self::NotStarted { .. } => true,
         }
     }
 
-    fn result(&self) -> Option<InvocationResult> {
+    /// Returns the message that completes the conversation.
+    fn canister(&self) -> Option<Canister> {
+        let result = |id: &InvocationId, outcome, text: &str| {
+            Some(Canister::Result(InvocationResult::new(id.clone(), outcome, text)))
+        };
         match self {
-            Self::Interrupted { id } => {
-                Some(InvocationResult::new(id.clone(), Outcome::Interrupted, INTERRUPTED))
-            }
-            Self::NotStarted { id } => {
-                Some(InvocationResult::new(id.clone(), Outcome::Cancelled, NOT_STARTED))
-            }
+            Self::Interrupted { id } => result(id, Outcome::Interrupted, INTERRUPTED),
+            Self::NotStarted { id } => result(id, Outcome::Cancelled, NOT_STARTED),
+            Self::PartialReply { turn, text } => Some(Canister::Assistant(Assistant {
+                turn: *turn,
+                content: vec![Content::text(text)],
+                native: None,
+                stop: Stop::Cut,
+                response_id: None,
+            })),
             Self::Shortened { .. }
             | Self::Metadata { .. }
             | Self::TornLine { .. }
@@ -160,11 +179,10 @@ impl Loaded {
             Repair::IncompleteReply { turn } => Some(Body::Incomplete { turn: *turn }),
             _ => None,
         });
-        let results = self.repairs.iter().filter_map(Repair::result);
-        let results = results.map(|result| Canister::Result(result).into());
+        let added = self.repairs.iter().filter_map(Repair::canister).map(Body::from);
         let reasons: Vec<_> = self.repairs.iter().map(Repair::to_string).collect();
         let note = Body::Note { text: format!("repaired: {}", reasons.join("; ")) };
-        incomplete.chain(results).chain([note]).collect()
+        incomplete.chain(added).chain([note]).collect()
     }
 }
 
@@ -190,6 +208,7 @@ pub(crate) fn load(scan: Scan, path: &Path) -> Result<Loaded, SessionError> {
     {
         loaded.repairs.push(Repair::IncompleteReply { turn });
     }
+    let partial = partial_reply(&entries);
     // Tools that ran, even if the conversation went back behind them.
     let mut ran = HashSet::new();
     for (entry, live) in entries.into_iter().zip(live) {
@@ -219,7 +238,7 @@ pub(crate) fn load(scan: Scan, path: &Path) -> Result<Loaded, SessionError> {
             _ => {}
         }
     }
-    loaded.answer_open(last);
+    loaded.complete(partial, last);
     Ok(loaded)
 }
 
@@ -237,22 +256,23 @@ impl Loaded {
         }
     }
 
-    /// Adds results for open invocations. Their positions follow the lines about incomplete replies.
-    fn answer_open(&mut self, at: Timestamp) {
+    /// Adds results for open invocations, and the text of a reply that was arriving. Their positions follow the lines about
+    /// incomplete replies.
+    fn complete(&mut self, partial: Option<(TurnId, String)>, at: Timestamp) {
         let incomplete =
             self.repairs.iter().filter(|repair| matches!(repair, Repair::IncompleteReply { .. }));
         let mut seq = self.next_seq + incomplete.count() as u64;
-        let open: Vec<_> =
-            self.transcript.open().into_iter().map(|invocation| invocation.id.clone()).collect();
-        for id in open {
-            let repair = if self.started.contains(&id) {
-                Repair::Interrupted { id }
-            } else {
-                Repair::NotStarted { id }
-            };
-            // A result of an open invocation is always allowed.
-            if let Some(result) = repair.result()
-                && self.transcript.push(Canister::Result(result)).is_ok()
+        let open = self.transcript.open().into_iter().map(|invocation| invocation.id.clone());
+        let answer = |id| match self.started.contains(&id) {
+            true => Repair::Interrupted { id },
+            false => Repair::NotStarted { id },
+        };
+        let open: Vec<_> = open.map(answer).collect();
+        let partial = partial.map(|(turn, text)| Repair::PartialReply { turn, text });
+        for repair in open.into_iter().chain(partial) {
+            // A result of an open invocation is always allowed, and a reply if its turn is new.
+            if let Some(canister) = repair.canister()
+                && self.transcript.push(canister).is_ok()
             {
                 self.repairs.push(repair);
                 self.places.push(Place { seq, at });

@@ -57,6 +57,17 @@ impl Journal {
         !self.canisters().is_empty()
     }
 
+    /// The text of a reply that was arriving at the end.
+    pub(crate) fn arriving(&self) -> String {
+        let lines = self.whole().split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let entries = lines.map(|line| serde_json::from_slice::<Value>(line).unwrap());
+        entries.fold(String::new(), |text, entry| match entry["type"].as_str() {
+            Some("partial") => text + entry["text"].as_str().unwrap_or_default(),
+            Some("canister" | "used") => String::new(),
+            _ => text,
+        })
+    }
+
     /// What each invocation was told, by its id; and the word that it was to note.
     pub(crate) fn invocations(&self) -> BTreeMap<String, Invocation> {
         let mut all = BTreeMap::<String, Invocation>::new();

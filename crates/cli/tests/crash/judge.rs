@@ -152,9 +152,12 @@ fn ran_once(env: &TestEnv, after: &[Journal]) -> Judged {
     Ok(())
 }
 
-/// Whatever had no result when it was killed, the model is told of.
+/// Whatever had no result when it was killed, and the text of a reply that was arriving, the model is told of.
 fn are_told(left: &[Journal], told: &str) -> Judged {
     let open = left.iter().flat_map(Journal::invocations).filter(|(_, one)| one.results.is_empty()).count();
+    let lost =
+        left.iter().map(Journal::arriving).find(|text| !text.is_empty() && !told.contains(text.trim()));
+    require(lost.is_none(), || format!("the model is not told what it had said: {lost:?} in {told}"))?;
     let times = told.matches(INTERRUPTED).count() + told.matches(NOT_RUN).count();
     require(times >= open, || format!("{open} have no result, and the model is told {times} times: {told}"))
 }

@@ -9,6 +9,7 @@ use crate::killing::{faulty, kept};
 use crate::options::Strace;
 use crate::place;
 use crate::points::Point;
+use crate::provider::Line;
 use crate::scenario::{Run, Scenario};
 use crate::screen::Screen;
 use crate::script::Models;
@@ -53,7 +54,10 @@ pub(crate) fn runs(
     under: impl FnOnce(&Command) -> Command,
 ) -> Leftover {
     let writer = point.0.writer(point.1);
-    writer.plays((scenario.script)());
+    writer.plays((scenario.script)().into_iter().map(|says| match scenario.pace {
+        Some(pace) => Line::Bent(says, pace),
+        None => says.into(),
+    }));
     let command = env.command(words(scenario, writer.model()));
     let mut command = under(&command);
     match scenario.run {

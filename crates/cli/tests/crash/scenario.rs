@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::body::{Dialect, Says, calls, text};
 use crate::env::{TestEnv, files};
+use crate::http::Answer;
 use crate::provider::Provider;
 
 /// What runs.
@@ -24,6 +25,8 @@ pub(crate) struct Scenario {
     /// Of the run, and of the one that goes on.
     pub(crate) flags: &'static [&'static str],
     pub(crate) script: fn() -> Vec<Says>,
+    /// How each reply comes, if not at once.
+    pub(crate) pace: Option<fn(&mut Answer)>,
     /// Said before, and there for good.
     pub(crate) kept: &'static [&'static str],
 }
@@ -61,7 +64,7 @@ const TALK: &[(&str, &str, bool)] = &[
 pub(crate) fn all() -> Vec<Scenario> {
     let asks = |name, dialects, before, words, flags, script| {
         let kept: &[&str] = if words == ["one"] { &[] } else { &["zero", "Zero."] };
-        Scenario { name, dialects, before, run: Run::Asks(words), flags, script, kept }
+        Scenario { name, dialects, before, run: Run::Asks(words), flags, script, pace: None, kept }
     };
     let keeps = |name, before, words, kept| Scenario {
         name,
@@ -70,6 +73,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         run: Run::Keeps(words),
         flags: &[],
         script: Vec::new,
+        pace: None,
         kept,
     };
     let no_tools: &[&str] = &["--no-tools"];
@@ -92,6 +96,17 @@ pub(crate) fn all() -> Vec<Scenario> {
             run: Run::Types(TALK),
             flags: no_tools,
             script: || vec![text("First."), text("Second."), text("Third.")],
+            pace: None,
+            kept: &[],
+        },
+        Scenario {
+            name: "stream",
+            dialects: ONE,
+            before: |_, _| {},
+            run: Run::Asks(&["one"]),
+            flags: no_tools,
+            script: || vec![text("A reply that takes its time.")],
+            pace: Some(slowly),
             kept: &[],
         },
         asks("migrate", TWO, older, &["-c", "more"], io, || vec![text("More.")]),
@@ -107,6 +122,12 @@ pub(crate) fn all() -> Vec<Scenario> {
         keeps("delete", two, &["sessions", "delete", "last", "--yes"], &["zero", "Zero."]),
         keeps("gc", two, &["sessions", "gc", "--keep", "1", "--yes"], &["last", "Last."]),
     ]
+}
+
+/// In three pieces, with more than a second between them: the text is written as it comes.
+fn slowly(answer: &mut Answer) {
+    answer.piece = answer.body.len().div_ceil(3);
+    answer.pause = std::time::Duration::from_millis(1_100);
 }
 
 fn asked(env: &TestEnv, provider: &Provider, words: &[&str], script: Vec<Says>) {

@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 
+use converse_testkit::hang_guard::wait_until;
 use serde_json::{Value, json};
 
 use crate::body::{Dialect, calls, text};
-use crate::env::{TestEnv, files};
+use crate::env::{TestEnv, files, wait};
+use crate::http::Answer;
 use crate::provider::{Line, Provider};
+use crate::signals::send;
 
 fn journals(env: &TestEnv) -> Vec<PathBuf> {
     let mut found = files(&env.path("home"));
@@ -85,6 +88,42 @@ fn a_torn_tail_and_an_open_invocation_are_repaired() {
     provider.is_content();
     let told = provider.requests()[2]["messages"].to_string();
     assert!(told.contains("interrupted"), "{told}");
+}
+
+#[test]
+fn words_shown_before_a_kill_are_kept_as_a_reply_that_was_cut() {
+    let never_ends = |answer: &mut Answer| {
+        let text = String::from_utf8(answer.body.clone()).unwrap();
+        let end = text.find("\"finish_reason\":\"stop\"").unwrap();
+        answer.cut_at = text[..end].rfind("data: ");
+        answer.stall = true;
+    };
+    let provider =
+        Provider::chat([Line::Bent(text("Words that were shown."), never_ends), text("Fine.").into()]);
+    let env = provider.env(TestEnv::new());
+    let child = env.command(["ask", "go", "-m", provider.model()]).spawn().unwrap();
+    let is_kept =
+        |journal: &PathBuf| std::fs::read_to_string(journal).is_ok_and(|text| text.contains("\"partial\""));
+    wait_until("the text was not written", || journals(&env).iter().any(is_kept));
+    send("KILL", &child);
+    assert_eq!(wait(child).exits(137).stdout, "Words that were shown.");
+    let shown = env.run(&["sessions", "show", "last"]).exits(0).stdout;
+    assert!(shown.contains("Words that were shown.\n(cut short)\n"), "{shown}");
+    env.run(&["sessions", "check"]).exits(0);
+    let exported = |format| env.run(&["sessions", "export", "last", "--format", format]).exits(0).stdout;
+    assert!(exported("md").contains("(cut short)") && exported("json").contains("\"cut\""));
+
+    let ran = env.run(&["ask", "-c", "Go on.", "-m", provider.model()]).exits(0);
+    assert_eq!(ran.stdout, "Fine.\n");
+    assert!(ran.stderr.contains("reply 1 was interrupted; the 22 bytes that had arrived"), "{}", ran.stderr);
+    provider.is_content();
+    let history = Dialect::Chat.history(&provider.requests()[1]);
+    let told = history.iter().filter(|one| one.to_string().contains("Words that were shown.")).count();
+    assert_eq!(told, 1, "{history:?}");
+    let text = exported("md");
+    assert_eq!(text.matches("Words that were shown.").count(), 1, "{text}");
+    let found = env.run(&["sessions", "search", "words", "shown", "--json"]).exits(0).json();
+    assert_eq!(found["total"], 1, "{found}");
 }
 
 #[test]

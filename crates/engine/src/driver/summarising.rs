@@ -103,7 +103,7 @@ struct Quiet<'a>(Ports<'a>);
 impl Sink for Quiet<'_> {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
         match event {
-            Event::Delta(_) => Ok(()),
+            Event::Delta(_) | Event::Stalled => Ok(()),
             Event::Restarted(restart) => {
                 self.0.emit(&Event::Restarted(Restart { discard: false, ..*restart }))
             }

@@ -33,3 +33,32 @@ fn what_was_started_and_paid_here_is_known_and_what_was_copied_is_not() {
     let back = loaded(own().chain([Body::Rewound { to: 1 }]));
     assert_eq!((back.paid, back.unpriced, back.started.len()), (Cost(5), true, 0));
 }
+
+#[test]
+fn a_reply_that_was_arriving_is_kept_as_cut_and_only_once() {
+    let user = Body::from(Canister::User(User::text("x")));
+    let piece = |from, text: &str| Body::Partial { turn: TurnId(1), from, text: text.to_owned() };
+    let lines = || vec![user.clone(), piece(0, "one "), piece(4, "two")];
+    let killed = loaded(lines());
+    let kept = Repair::PartialReply { turn: TurnId(1), text: "one two".to_owned() };
+    assert_eq!(killed.repairs, std::slice::from_ref(&kept));
+    assert!(kept.is_of_a_crash());
+    let [_, Canister::Assistant(reply)] = killed.transcript.as_slice() else { panic!("{killed:?}") };
+    assert_eq!((reply.words().as_str(), &reply.stop, &reply.native), ("one two", &Stop::Cut, &None));
+    assert_eq!(killed.places.last().map(|place| place.seq), Some(5));
+    // Once it is written, there is nothing to repair.
+    let mended = loaded(mended_lines(&killed, lines()));
+    assert_eq!((mended.repairs.len(), mended.transcript.as_slice()), (0, killed.transcript.as_slice()));
+    // A complete reply takes its place.
+    let whole =
+        Assistant { turn: TurnId(1), content: vec![], native: None, stop: Stop::End, response_id: None };
+    let complete = loaded(lines().into_iter().chain([Canister::Assistant(whole.clone()).into()]));
+    assert_eq!(complete.transcript.as_slice()[1..], [Canister::Assistant(whole)]);
+    // A turn that is over grows no more.
+    let over = loaded(mended_lines(&killed, lines()).chain([user.clone(), piece(0, "late")]));
+    assert_eq!((over.repairs.len(), over.transcript.as_slice().len()), (0, 3));
+}
+
+fn mended_lines(loaded: &Loaded, lines: Vec<Body>) -> impl Iterator<Item = Body> {
+    lines.into_iter().chain(loaded.amendments())
+}

@@ -240,6 +240,7 @@ impl Sink for JsonlRenderer {
             Event::Answered(value) => self.write(Record::Answer { value }),
             Event::Committed { turn } => self.write(Record::TurnCommitted { turn: turn.0 }),
             Event::Delta(_)
+            | Event::Stalled
             | Event::Requested { .. }
             | Event::Deciding(_)
             | Event::Finished { .. }

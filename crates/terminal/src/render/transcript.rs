@@ -10,7 +10,7 @@ mod text;
 
 use std::collections::HashMap;
 
-use converse_canister::{Canister, Content, InvocationId, InvocationResult, Outcome};
+use converse_canister::{Assistant, Canister, Content, InvocationId, InvocationResult, Outcome, Stop};
 use converse_session::Document;
 use jiff::Timestamp;
 
@@ -37,6 +37,13 @@ fn title(document: &Document) -> String {
         Some(line.trim().chars().take(80).collect())
     };
     named.or_else(said).unwrap_or_else(|| "A conversation".to_owned())
+}
+
+/// Shown below a reply that is not complete.
+const CUT_SHORT: &str = "(cut short)";
+
+fn is_cut(reply: &Assistant) -> bool {
+    matches!(reply.stop, Stop::Cut | Stop::Truncated)
 }
 
 /// Each fact of a conversation in a few words.

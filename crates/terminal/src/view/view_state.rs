@@ -133,7 +133,7 @@ impl ViewState {
                     self.note(&text, Detail::Activity, frame);
                 }
             }
-            Event::Deciding(_) | Event::Decided { .. } | Event::Committed { .. } => {}
+            Event::Stalled | Event::Deciding(_) | Event::Decided { .. } | Event::Committed { .. } => {}
             Event::Answered(_) | Event::Done(_) => {}
         }
     }

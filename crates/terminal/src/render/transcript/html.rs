@@ -9,12 +9,12 @@ use std::fmt::Write as _;
 use crate::screen::html;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use converse_canister::{Canister, Content, Digest, Invocation, InvocationResult, Stop};
+use converse_canister::{Canister, Content, Digest, Invocation, InvocationResult};
 use converse_session::{Document, Kept};
 
 use super::edits::Edits;
 use super::page::page;
-use super::{ended, facts, minute, results, title};
+use super::{ended, facts, is_cut, minute, results, title};
 
 /// Pictures that every browser draws and that can hold no script.
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -86,8 +86,7 @@ impl Message<'_> {
                 aside(&name, &self.content(&document.content, typed))
             }
             Canister::Assistant(assistant) => {
-                let cut = matches!(assistant.stop, Stop::Cut | Stop::Truncated);
-                let cut = if cut { "<p class=\"cut\">cut short</p>" } else { "" };
+                let cut = if is_cut(assistant) { "<p class=\"cut\">cut short</p>" } else { "" };
                 self.content(&assistant.content, answer) + cut
             }
             Canister::Invocation(invocation) => self.call(invocation),

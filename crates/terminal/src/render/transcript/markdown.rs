@@ -9,7 +9,7 @@ use converse_session::{Document, Kept};
 use super::edits::Edits;
 use super::fences::{closed, fenced};
 use super::inert::inert;
-use super::{ended, facts, minute, results, title};
+use super::{CUT_SHORT, ended, facts, is_cut, minute, results, title};
 use converse_text::safe_line;
 
 /// The whole of it.
@@ -52,7 +52,8 @@ fn message(kept: &Kept, number: usize, result: Option<&InvocationResult>) -> Opt
         Canister::Assistant(assistant) => {
             let words = words(&assistant.content);
             let said = !words.trim().is_empty();
-            said.then(|| format!("{}\n\n{}", heading("Model"), inert(&closed(&words))))
+            let cut = if is_cut(assistant) { format!("\n\n{CUT_SHORT}") } else { String::new() };
+            said.then(|| format!("{}\n\n{}{cut}", heading("Model"), inert(&closed(&words))))
         }
         Canister::Invocation(invocation) => Some(call(invocation, None, result, number)),
         // Shown with its call.

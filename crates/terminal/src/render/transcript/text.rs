@@ -7,7 +7,7 @@ use converse_canister::{Canister, Content, Invocation, InvocationId, InvocationR
 use converse_session::{Document, Kept};
 
 use super::edits::Edits;
-use super::{ended, facts, minute, title};
+use super::{CUT_SHORT, ended, facts, is_cut, minute, title};
 use crate::render::output::painted;
 use crate::render::result_text;
 use converse_text::{safe, safe_line};
@@ -106,7 +106,9 @@ impl Look {
                 if words.trim().is_empty() {
                     return String::new();
                 }
-                self.headed("model", "32", kept, number) + &self.answer(&assistant.content, &words)
+                let cut = self.painted("2", CUT_SHORT) + "\n";
+                let cut = if is_cut(assistant) { cut } else { String::new() };
+                self.headed("model", "32", kept, number) + &self.answer(&assistant.content, &words) + &cut
             }
             Canister::Invocation(invocation) => self.call(invocation, number),
             Canister::Result(result) => {
