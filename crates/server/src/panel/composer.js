@@ -17,7 +17,7 @@ export function createComposer(ctx, { key, sessionModel, fresh, dropTarget, onSe
   const banner = h("div", { class: "row banner", hidden: true });
   const input = h("input", { type: "file", multiple: true, hidden: true, tabindex: "-1", "aria-hidden": "true", onchange: () => { add([...input.files]); input.value = ""; } });
   const picker = modelPicker(ctx, { value: saved.model ?? (fresh ? setting("model", "") : ""), unchosen: sessionModel, onChange: (id) => { if (fresh) saveSetting("model", id); keep(); } });
-  const send = button(t("composer.send"), { icon: "send", class: "primary send", onclick: () => submit() });
+  const send = button(t("composer.send"), { icon: "send", class: "primary send", "aria-label": t("composer.send"), onclick: () => submit() });
   const stop = button(t("composer.stop"), { icon: "stop", class: "stop", hidden: true, onclick: () => onStop() });
   const settings = button(t("composer.options"), { icon: "sliders", iconOnly: true, class: "quiet", onclick: async () => {
     const chosen = await (await import("./options.js")).optionsDialog(options, { fresh });

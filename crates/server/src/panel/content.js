@@ -3,7 +3,7 @@ import { append, button, h, replace, toast } from "./dom.js";
 import { marked, OVERRIDES, sanitise } from "./sanitise.js";
 import { number, t } from "./strings.js";
 
-const FIRST = 6_000, STEP = 200_000, ROWS = 50, DIFF_LINES = 300;
+const FIRST = 6_000, STEP = 200_000, ROWS = 50, DIFF_LINES = 300, HUGE = 100_000;
 // Controls, zero-width and bidirectional characters: they can make a text look like another one. Joiners
 // between letters or emoji belong to the text.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0001}]|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])/gu;
@@ -178,10 +178,15 @@ export function markdown() {
   let text = "", covered = 0, html, drawn = [], due = false;
   const draw = () => {
     due = false;
+    if (text.length > HUGE) {
+      // Formatting a huge text at each step would block the page: its end is shown until it is whole.
+      if (drawn.length) { drawn = []; body.replaceChildren(); }
+      replace(tail, `…${text.slice(-2_000)}`);
+      return;
+    }
     if (html !== undefined) { drawn = update(body, drawn, html); html = undefined; }
     const rest = text.slice(covered);
-    // Without formatting a huge text would block the page: show its beginning, the rest on demand.
-    replace(tail, marked(rest.length > 100_000 ? `…${rest.slice(-20_000)}` : rest, OVERRIDES));
+    replace(tail, marked(rest, OVERRIDES));
     const place = rest ? lastPlace() : node;
     if (tail.parentNode !== place) place.append(tail);
   };
@@ -204,7 +209,7 @@ export function markdown() {
     /// The whole text at once.
     set(whole, value) {
       text = whole; covered = whole.length;
-      if (value === undefined || whole.length > 200_000) { drawn = []; body.replaceChildren(plainText(whole)); tail.textContent = ""; return; }
+      if (value === undefined || whole.length > HUGE) { drawn = []; body.replaceChildren(plainText(whole)); tail.textContent = ""; return; }
       html = value; draw();
     },
     clear() { text = ""; covered = 0; html = undefined; drawn = []; body.replaceChildren(); tail.textContent = ""; },

@@ -61,7 +61,7 @@ async function existing(root, params, ctx) {
     return run({ text: parts.filter((part) => part.type === "text").map((part) => part.text).join("\n"), kept: parts.filter((part) => part.sha256), at: asked.index, props })
       .catch((error) => toast(error.message, { kind: "error", hint: error.hint }));
   };
-  const thread = createThread(scroller, ctx, { session: id,
+  const thread = createThread(scroller, ctx, { session: id, model: item.model,
     actions: {
       edit: (message) => composer.edit(message),
       retry: (asked) => again(asked, composer.props()),
@@ -103,6 +103,7 @@ async function existing(root, params, ctx) {
     onState: async (state, error) => {
       banner.hidden = state === "open";
       if (state === "lost") { lost = true; replace(banner, h("p", { class: "note warn" }, t("chat.lost"))); }
+      if (state === "gone") thread.setRunning(false);
       if (state === "gone") replace(banner, h("p", { class: "note bad" }, t("chat.gone", { reason: error.message })), button(t("common.retry"), { onclick: () => ctx.go(`#/s/${id}`) }));
       if (state === "open" && lost) {
         lost = false;

@@ -10,7 +10,7 @@ const CHUNK = 100, MOST = 400, NEAR = 600;
 
 /// Draws the session `session` into `root`, which scrolls. `actions`: `{edit(message), retry(message), retryWith(message, button), fork(index)}`.
 /// `onState({running, waiting, usage?})` learns of the run. With `compact` there are no actions and no headers.
-export function createThread(root, ctx, { session, compact = false, actions = {}, onState = () => {} } = {}) {
+export function createThread(root, ctx, { session, model, compact = false, actions = {}, onState = () => {} } = {}) {
   const list = h("div", { class: "messages" }), live = h("div", { class: "messages live" });
   const top = h("div", { class: "sentinel dim", role: "status" }), bottom = h("div", { class: "run-state" });
   const latest = button(t("thread.latest"), { icon: "down", class: "latest", hidden: true, onclick: () => toLatest() });
@@ -281,7 +281,7 @@ export function createThread(root, ctx, { session, compact = false, actions = {}
     return current;
   }
 
-  let modelName;
+  let modelName = model;
   const position = (id) => { const at = parseInt(id, 10); return Number.isNaN(at) ? undefined : at; };
 
   function liveCard(callId, id) {
