@@ -35,6 +35,9 @@ const within = (limit, promise) => {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 };
 
+// A wait that a failed scenario left behind ends with its page.
+process.on("unhandledRejection", () => {});
+
 const all = await scenarios();
 if (values.list) {
   for (const { name } of all) console.log(name);

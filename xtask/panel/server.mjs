@@ -79,7 +79,7 @@ export class Server {
   }
 
   async call(method, address, body) {
-    const headers = { ...this.headers, Origin: this.base, ...(method === "GET" ? {} : { "Content-Type": "application/json" }) };
+    const headers = { ...this.headers, Accept: "application/json", Origin: this.base, ...(method === "GET" ? {} : { "Content-Type": "application/json" }) };
     const response = await fetch(this.base + address, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${address}: ${response.status} ${text}`);

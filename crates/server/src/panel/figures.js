@@ -48,7 +48,7 @@ export async function render(root, params, ctx) {
   const draw = () => {
     const width = plots.clientWidth, columns = width >= 760 ? 2 : 1;
     plots.dataset.columns = columns;
-    if (width) replace(plots, PLOTS.map((plot) => figure(plot, rows, by, Math.floor((width - (columns - 1) * 16) / columns) - 26, link, params.key)));
+    if (width) replace(plots, PLOTS.filter((plot) => by !== "tool" || rows.some((row) => plot.value(row) > 0)).map((plot) => figure(plot, rows, by, Math.floor((width - (columns - 1) * 16) / columns) - 26, link, params.key)));
   };
   const watch = new ResizeObserver(() => { if (plots.clientWidth !== draw.width) { draw.width = plots.clientWidth; draw(); } });
   if (rows.length) watch.observe(plots);
@@ -103,9 +103,10 @@ function nice(value) {
 
 /// A bar as a link; without anything behind it, only a picture.
 function bar({ plot, by, link, current }, row, shapes) {
-  const text = `${readable(by, row.key)}: ${plot.text(row)}`;
   if (row.isEmpty || (plot.failed && !row.failures)) return s("g", { "aria-hidden": "true" }, shapes);
-  return s("a", { href: link(row, plot.failed), class: `bar ${row.key === current ? "current" : ""}`, "aria-label": text }, s("title", null, text), shapes);
+  const text = by === "day" && `${readable(by, row.key)}: ${plot.text(row)}`;
+  // Where the name and the value are written beside the bar, they are its label.
+  return s("a", { href: link(row, plot.failed), class: `bar ${row.key === current ? "current" : ""}`, "aria-label": text }, text && s("title", null, text), shapes);
 }
 
 function upright(about, title) {
