@@ -11,7 +11,7 @@ const MOST = 20 * 1024 * 1024;
 /// `dropTarget` takes dropped files. `key` names the draft.
 export function createComposer(ctx, { key, sessionModel, fresh, dropTarget, onSend, onStop }) {
   const saved = draft(key);
-  let files = (saved.attachments ?? []).map((file) => ({ ...file })), options = saved.options ?? {}, editing, running = false, sending = false;
+  let files = (saved.attachments ?? []).map((file) => ({ ...file })), options = saved.options ?? {}, editing, before, running = false, sending = false;
   const text = h("textarea", { class: "composer-text", rows: "1", dir: "auto", "aria-label": t("composer.label"), placeholder: t("composer.placeholder"), value: saved.text ?? "", enterkeyhint: "send" });
   const chips = h("ul", { class: "row files", "aria-label": t("composer.attachments"), hidden: true });
   const banner = h("div", { class: "row banner", hidden: true });
@@ -27,7 +27,7 @@ export function createComposer(ctx, { key, sessionModel, fresh, dropTarget, onSe
     h("div", { class: "row tools" }, button(t("composer.attach"), { icon: "clip", iconOnly: true, class: "quiet", onclick: () => input.click() }), settings, picker, h("span", { class: "grow" }), stop, send), input);
 
   const mark = () => settings.classList.toggle("on", Object.keys(options).length > 0);
-  const keep = debounce(() => saveDraft(key, editing ? saved : { text: text.value, attachments: files.filter((file) => file.id).map(({ id, name: label, media_type, bytes }) => ({ id, name: label, media_type, bytes })), options, model: picker.value }), 150);
+  const keep = debounce(() => saveDraft(key, { text: editing ? before.text : text.value, attachments: (editing ? before.files : files).filter((file) => file.id).map(({ id, name: label, media_type, bytes }) => ({ id, name: label, media_type, bytes })), options, model: picker.value }), 150);
   const fit = () => { text.style.setProperty("height", "auto"); text.style.setProperty("height", `${Math.min(text.scrollHeight + 2, innerHeight * 0.4)}px`); };
   text.addEventListener("input", () => { fit(); keep(); });
   text.addEventListener("keydown", (event) => {
@@ -91,15 +91,16 @@ export function createComposer(ctx, { key, sessionModel, fresh, dropTarget, onSe
       props: { ...modelProps(picker.value, picker.item()), ...options } };
     sending = true;
     controls();
-    const before = { text: text.value, files, editing };
-    text.value = ""; files = []; editing = undefined; banner.hidden = true;
+    const sent = { text: text.value, files, editing }, left = editing ? before : { text: "", files: [] };
+    text.value = left.text; files = left.files; editing = undefined; banner.hidden = true;
     fit(); drawFiles();
     try {
       await onSend(message);
-      saveDraft(key, { options: fresh ? undefined : options, model: fresh ? undefined : picker.value });
-      for (const file of before.files) if (file.preview) URL.revokeObjectURL(file.preview);
+      saveDraft(key, { text: text.value, options: fresh ? undefined : options, model: fresh ? undefined : picker.value });
+      for (const file of sent.files) if (file.preview) URL.revokeObjectURL(file.preview);
     } catch (error) {
-      if (!text.value) { text.value = before.text; files = before.files; if (before.editing) edit(before.editing); }
+      if (sent.editing) edit(sent.editing);
+      if (!text.value || sent.editing) { text.value = sent.text; files = sent.files; }
       fit(); drawFiles(); keep();
       toast(error.message, { kind: "error", hint: error.hint });
     } finally { sending = false; controls(); }
@@ -107,6 +108,7 @@ export function createComposer(ctx, { key, sessionModel, fresh, dropTarget, onSe
 
   /// Puts a message back into the composer; sending it replaces what followed.
   function edit(message) {
+    if (!editing) before = { text: text.value, files };
     editing = message;
     const parts = typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content ?? [];
     text.value = parts.filter((part) => part.type === "text").map((part) => part.text).join("\n");
@@ -120,7 +122,7 @@ export function createComposer(ctx, { key, sessionModel, fresh, dropTarget, onSe
   function cancelEdit() {
     editing = undefined;
     banner.hidden = true;
-    text.value = saved.text ?? ""; files = [];
+    text.value = before.text; files = before.files;
     drawFiles(); fit(); text.focus();
   }
 

@@ -206,6 +206,8 @@ export function markdown() {
     text: () => text,
     add(delta) { text += delta; later(); },
     html(value) { html = value; covered = text.length; later(); },
+    /// Draws what has arrived now, not with the next frame.
+    flush() { if (due) draw(); },
     /// The whole text at once.
     set(whole, value) {
       text = whole; covered = whole.length;

@@ -36,7 +36,7 @@ function fresh(root, ctx) {
 async function existing(root, params, ctx) {
   const { id } = params;
   const path = `/api/sessions/${encodeURIComponent(id)}`;
-  const around = params.message === undefined ? undefined : Number(params.message);
+  const around = /^\d{1,9}$/.test(params.message ?? "") ? Number(params.message) : undefined;
   const item = await ctx.api.get(path, around === undefined ? { limit: 100 } : { from: Math.max(0, around - 50), limit: 100 }, { signal: ctx.signal });
   const heading = h("h1", { class: "title" }), facts = h("p", { class: "dim facts" }), tags = h("span", { class: "row tags" }), banner = h("div", { class: "banner", hidden: true, role: "status" });
   const scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": t("nav.chat") });
@@ -53,8 +53,7 @@ async function existing(root, params, ctx) {
 
   const run = async (message) => {
     const shown = thread.pending([...(message.text ? [{ type: "text", text: message.text }] : []), ...message.kept ?? [], ...(message.attachments ?? []).map((file) => ({ type: "file", name: file.name, media_type: file.media_type, bytes: file.bytes }))]);
-    await thread.toLatest();
-    try { await startRun(ctx, id, message); } catch (error) { shown.remove(); throw error; }
+    try { await thread.toLatest(); await startRun(ctx, id, message); } catch (error) { shown.remove(); throw error; }
   };
   const again = (asked, props) => {
     const parts = typeof asked.content === "string" ? [{ type: "text", text: asked.content }] : asked.content ?? [];

@@ -263,6 +263,7 @@ export function createThread(root, ctx, { session, model, compact = false, actio
 
   function setRunning(to, more = {}) {
     running = to;
+    if (!to) for (const block of texts.values()) block.flush();
     footers();
     replace(bottom, to && h("p", { class: "working dim" }, icon("spinner"), t("thread.working")));
     onState({ running, ...more });
@@ -446,6 +447,7 @@ export function createThread(root, ctx, { session, model, compact = false, actio
       cards.set(card.call.id, card);
       live.append(h("article", { class: "msg assistant", dataset: { index: "" } }, h("div", { class: "body" }, h("div", { class: "cards" }, card.node))));
     }
+    if (forms.get(approval.id)?.card === card && card.asking()) return;
     forms.set(approval.id, { approval, card });
     card.setState("waiting");
     const { decisionForm } = await import("./decision.js");
