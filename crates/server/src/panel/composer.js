@@ -79,8 +79,9 @@ export function createComposer(ctx, { key, sessionModel, fresh, dropTarget, onSe
 
   const ready = () => (text.value.trim() || files.some((file) => file.id || file.kept)) && !files.some((file) => !file.id && !file.kept && !file.failed) && !running && !sending;
   function controls() {
-    stop.hidden = !running;
-    send.hidden = running;
+    stop.hidden = !running && !sending;
+    stop.disabled = !running;
+    send.hidden = running || sending;
     send.disabled = !ready();
   }
   text.addEventListener("input", controls);

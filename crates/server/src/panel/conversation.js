@@ -53,7 +53,8 @@ async function existing(root, params, ctx) {
 
   const run = async (message) => {
     const shown = thread.pending([...(message.text ? [{ type: "text", text: message.text }] : []), ...message.kept ?? [], ...(message.attachments ?? []).map((file) => ({ type: "file", name: file.name, media_type: file.media_type, bytes: file.bytes }))]);
-    try { await thread.toLatest(); await startRun(ctx, id, message); } catch (error) { shown.remove(); throw error; }
+    thread.setRunning(true);
+    try { await thread.toLatest(); await startRun(ctx, id, message); } catch (error) { shown.remove(); thread.setRunning(false); throw error; }
   };
   const again = (asked, props) => {
     const parts = typeof asked.content === "string" ? [{ type: "text", text: asked.content }] : asked.content ?? [];

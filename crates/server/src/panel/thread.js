@@ -101,11 +101,12 @@ export function createThread(root, ctx, { session, model, compact = false, actio
   function footers() {
     if (compact) return;
     const nodes = [...list.querySelectorAll(":scope > .msg:not(.orphan)")];
+    const goesOn = running && !live.querySelector(":scope > .user");
     let turn = [];
     nodes.forEach((node, at) => {
       const message = node.message, footer = node.querySelector(":scope > .actions");
       if (message.role === "assistant") turn.push(message); else turn = [];
-      const last = message.role !== "assistant" || (nodes[at + 1] ? nodes[at + 1].message.role !== "assistant" : !running);
+      const last = message.role !== "assistant" || (nodes[at + 1] ? nodes[at + 1].message.role !== "assistant" : !goesOn);
       if (footer.dataset.last === String(last) && footer.childNodes.length) return;
       footer.dataset.last = String(last);
       if (!last) { footer.replaceChildren(); return; }
@@ -362,6 +363,7 @@ export function createThread(root, ctx, { session, model, compact = false, actio
       live.append(node);
       if (liveFrom === undefined) liveFrom = index;
       total = Math.max(total, index + 1);
+      footers();
     },
     "converse.html"({ messageId, html }, id) { textOf(messageId, id).html(html); },
     "converse.decision"({ toolCallId, ...decision }, id) { liveCard(toolCallId, id).decided(decision); },
