@@ -39,6 +39,7 @@ check (exit 1 if something is wrong; each takes --help):
   crash                        kill the program at every write
   fuzz                         drive the decoders with libFuzzer
   interop                      use MCP servers of others, and point clients of others at the gateway
+  panel                        drive a browser through the web panel
   real                         use llama.cpp's server with a model of random weights
   replicas                     restart gateways behind nginx under load
   validators                   give what the program writes to validators of others

@@ -66,8 +66,8 @@ export default {
     await ask(page, question);
     await says(page, "Before the loss.");
     await page.context().setOffline(true);
+    await page.getByText("The connection is lost").waitFor();
     model.release(question);
-    await page.evaluate(() => window.dispatchEvent(new Event("offline")));
     await page.context().setOffline(false);
     await says(page, "After the loss.");
     equal([await count(page, "Before the loss."), await count(page, "After the loss.")], [1, 1]);

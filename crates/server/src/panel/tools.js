@@ -15,7 +15,7 @@ extend({
     "tools.approve_title": "This call needs your approval", "tools.trust": "Nothing of this project runs until you trust it: `converse ensembles trust`.",
   },
   ru: {
-    "tools.search": "Поиск инструментов", "tools.count": { one: "{n} инструмент", few: "{n} инструмента", many: "{n} инструментов", other: "{n} инструмента" }, "tools.nothing": "Ничего не найдено.", "tools.choose": "Выберите набор, чтобы увидеть его инструменты.", "tools.none": "В этом наборе нет инструментов.", "tools.back": "Все наборы",
+    "tools.search": "Поиск инструментов", "tools.count": { one: "{n} инструмент", few: "{n} инструмента", many: "{n} инструментов", other: "{n} инструмента" }, "tools.nothing": "Ничего не найдено.", "tools.choose": "Выберите ансамбль, чтобы увидеть его инструменты.", "tools.none": "В этом ансамбле нет инструментов.", "tools.back": "Все ансамбли",
     "tools.s_shipped": "встроенный", "tools.s_user": "ваш", "tools.s_project": "проект", "tools.s_own": "из каталога", "tools.disabled": "выключен", "tools.offline": "нет связи", "tools.untrusted": "нет доверия",
     "tools.l_pinned": "закреплён", "tools.l_drifted": "изменился", "tools.l_unpinned": "не закреплён", "tools.findings": "Замечания", "tools.error": "ошибка", "tools.warning": "предупреждение", "tools.note": "примечание",
     "tools.drift": "Изменения относительно файла блокировки", "tools.drift_note": "Изменённые инструменты скрыты от моделей, пока вы их не примете.", "tools.no_drift": "Различий нет.",
