@@ -9,7 +9,7 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { launch, Visits } from "./browser.mjs";
 import { Model } from "./model.mjs";
-import { Remote, Server } from "./server.mjs";
+import { Line, Remote, Server } from "./server.mjs";
 
 const HERE = path.dirname(new URL(import.meta.url).pathname);
 const LIMIT = 90_000;
@@ -62,6 +62,8 @@ try {
       server, model, open: visits.open.bind(visits),
       /// Starts another server with the same command, which the scenario may kill.
       another: async () => { const one = new Server(words, model); others.push(one); return one.start(); },
+      /// Lays a line to the server that the scenario may cut; pages are opened at its `end`.
+      line: async () => { const one = await new Line().lay(server); others.push(one); return one; },
       /// Saves a picture of the page if pictures are asked for.
       shot: async (page, label) => { if (values.shots) await page.screenshot({ path: path.join(values.shots, `${label}.png`) }); },
     };

@@ -102,3 +102,38 @@ export class Remote extends Server {
   start = async () => this;
   kill = async () => { throw new Error("this server was not started here"); };
 }
+
+/// A line to a server that can be cut: connections end, and new ones are refused until it is mended.
+export class Line {
+  #open = new Set();
+
+  async lay(server) {
+    const { port } = new URL(server.base);
+    this.relay = net.createServer((near) => {
+      if (this.isCut) { near.destroy(); return; }
+      const far = net.connect(Number(port), "127.0.0.1");
+      for (const [one, other] of [[near, far], [far, near]]) {
+        this.#open.add(one);
+        one.pipe(other);
+        one.on("error", () => {}).on("close", () => { this.#open.delete(one); other.destroy(); });
+      }
+    });
+    await new Promise((resolve) => this.relay.listen(0, "127.0.0.1", resolve));
+    this.end = { base: `http://127.0.0.1:${this.relay.address().port}`, token: server.token };
+    return this;
+  }
+
+  cut() {
+    this.isCut = true;
+    for (const one of this.#open) one.destroy();
+  }
+
+  mend() {
+    this.isCut = false;
+  }
+
+  stop() {
+    this.cut();
+    this.relay.close();
+  }
+}

@@ -96,6 +96,7 @@ export default {
     await says(page, "Two.");
     await page.reload();
     await says(page, "Two.");
+    equal([await count(page, "One."), await count(page, "Two."), await count(page, question)], [1, 1, 1], "in mid-stream");
     model.release(`${question}-2`);
     await says(page, "Three.");
     await settled(page);
@@ -124,6 +125,7 @@ export default {
     await says(one, "Shared start.");
     const two = await open(`#/s/${await session(one)}`);
     await says(two, "Shared start.");
+    equal([await count(two, "Shared start."), await count(two, question)], [1, 1], "in mid-stream");
     model.release(question);
     await Promise.all([says(one, "Shared end."), says(two, "Shared end.")]);
     await Promise.all([settled(one), settled(two)]);

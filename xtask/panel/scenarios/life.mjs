@@ -59,18 +59,24 @@ export default {
     await says(page, "Answered at last.");
   },
 
-  "a lost connection is told and mended": async ({ open, model }) => {
-    const question = fresh("Lost connection");
-    model.on(question, [{ text: "Before the loss. " }, { hold: question }, { text: "After the loss." }]);
-    const page = await open();
+  "a lost connection is told and mended": async ({ open, model, line }) => {
+    const question = fresh("Lost connection"), wire = await line();
+    model.on(question, [{ text: "Before the loss. " }, { hold: `${question}-1` }, { text: "Meanwhile. " }, { hold: `${question}-2` }, { text: "After the loss." }]);
+    const page = await open("", { server: wire.end });
     await ask(page, question);
     await says(page, "Before the loss.");
-    await page.context().setOffline(true);
+    wire.cut();
     await page.getByText("The connection is lost").waitFor();
-    model.release(question);
-    await page.context().setOffline(false);
+    model.release(`${question}-1`);
+    await model.reached(`${question}-2`);
+    wire.mend();
+    await page.getByText("The connection is lost").waitFor({ state: "hidden" });
+    await says(page, "Meanwhile.");
+    equal([await count(page, "Before the loss."), await count(page, "Meanwhile."), await count(page, question)], [1, 1, 1], "in mid-stream");
+    model.release(`${question}-2`);
     await says(page, "After the loss.");
-    equal([await count(page, "Before the loss."), await count(page, "After the loss.")], [1, 1]);
+    await settled(page);
+    equal([await count(page, "Before the loss."), await count(page, "Meanwhile."), await count(page, "After the loss."), await count(page, question)], [1, 1, 1, 1]);
   },
 
   "without the token there is no panel and no data": async ({ server }) => {

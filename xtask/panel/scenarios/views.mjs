@@ -140,7 +140,9 @@ export default {
       await page.getByText("The same figures as a table").click();
       await page.getByRole("rowheader", { name: key }).waitFor();
     }
+    const asked = page.waitForRequest(/invocations\?.*outcome=failed/);
     await page.locator("figure.failures").getByRole("link", { name: /^lab\.fail/ }).click();
+    await asked;
     await page.getByRole("region", { name: "Failed invocations: lab.fail" }).getByText("error").first().waitFor();
   },
 
@@ -158,6 +160,7 @@ export default {
     equal(await two.locator(".path .alone").allInnerTexts().then((all) => all.map((text) => text.split(",")[0].trim())), ["lab.echo"]);
     await one.getByText("Only in this answer: 8").waitFor();
     await two.getByText("Only in this answer: 9").waitFor();
+    await until("both numbers are marked", () => page.evaluate(() => CSS.highlights.get("only-number")?.size === 2));
     await shot(page, "compare");
     await page.reload();
     await done(page, 2);
