@@ -1,6 +1,6 @@
 // The English texts of the first page; the other views carry theirs.
 export default {
-  "nav.chat": "Conversation", "nav.approvals": "Approvals", "nav.compare": "Compare", "nav.figures": "Figures", "nav.tools": "Tools",
+  "nav.chat": "Conversation", "nav.approvals": "Approvals", "nav.compare": "Compare", "nav.figures": "Figures", "nav.tools": "Tools", "nav.unknown": "Unknown page",
   "common.close": "Close", "common.cancel": "Cancel", "common.loading": "Loading…", "common.retry": "Retry", "common.error": "Something failed",
   "frame.skip": "Skip to the content", "frame.views": "Views", "frame.theme.auto": "Colours: as the system", "frame.theme.dark": "Colours: dark", "frame.theme.light": "Colours: light", "frame.language": "Язык: русский", "frame.keys": "Keyboard shortcuts",
   "frame.drawer": "Conversations", "frame.waiting": { one: "{n} approval waits", other: "{n} approvals wait" }, "frame.offline": "The server does not answer. Trying again…", "frame.access": "Access has ended. Open the address that the program printed.",

@@ -12,6 +12,8 @@ const routes = [
   ["/tools/:name", () => import("./tools.js"), "nav.tools"],
 ];
 
+const UNKNOWN = { title: "nav.unknown", path: "", params: {}, load: async () => ({ render: (root, params, { t }) => { throw new Error(t("frame.unknown")); } }) };
+
 /// `#/s/ID?message=3` → `{load, title, path, params: {id, message}}`; undefined for an unknown address.
 export function match(hash) {
   const [path, query = ""] = (hash.replace(/^#/, "") || "/").split("?");
@@ -56,7 +58,7 @@ export function start(root, ctx, { onView, onError }) {
     const controller = new AbortController();
     let cleanup;
     leave = () => { controller.abort(); cleanup?.(); cleanup = undefined; };
-    const route = match(location.hash) ?? match("#/");
+    const route = match(location.hash) ?? UNKNOWN;
     const view = document.createElement("div");
     view.className = `view view-${route.title.slice(4)}`;
     place.replaceChildren(view);

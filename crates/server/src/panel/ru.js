@@ -1,6 +1,6 @@
 // The Russian texts of the first page; the other views carry theirs.
 export default {
-  "nav.chat": "Беседа", "nav.approvals": "Разрешения", "nav.compare": "Сравнение", "nav.figures": "Показатели", "nav.tools": "Инструменты",
+  "nav.chat": "Беседа", "nav.approvals": "Разрешения", "nav.compare": "Сравнение", "nav.figures": "Показатели", "nav.tools": "Инструменты", "nav.unknown": "Неизвестная страница",
   "common.close": "Закрыть", "common.cancel": "Отмена", "common.loading": "Загрузка…", "common.retry": "Повторить", "common.error": "Произошла ошибка",
   "frame.skip": "К содержимому", "frame.views": "Разделы", "frame.theme.auto": "Цвета: как в системе", "frame.theme.dark": "Цвета: тёмные", "frame.theme.light": "Цвета: светлые", "frame.language": "Language: English", "frame.keys": "Сочетания клавиш",
   "frame.drawer": "Беседы", "frame.waiting": { one: "{n} запрос ждёт ответа", few: "{n} запроса ждут ответа", many: "{n} запросов ждут ответа", other: "{n} запроса ждут ответа" }, "frame.offline": "Сервер не отвечает. Новая попытка…", "frame.access": "Доступ закончился. Откройте адрес, который напечатала программа.",
