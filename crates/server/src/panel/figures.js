@@ -23,12 +23,12 @@ const dollars = (row) => (row.cost ? Number(row.cost.dollars) : undefined);
 const PLOTS = [
   { name: "tokens", value: tokens, text: (row) => number(tokens(row)), axis: compact },
   { name: "cost", value: dollars, text: (row) => money(row.cost) || t("figures.unknown"), axis: (value) => money({ dollars: String(value) }) },
-  { name: "latency", value: (row) => row.latency_ms.p50, further: (row) => row.latency_ms.p95, text: (row) => `${duration(row.latency_ms.p50)} / ${duration(row.latency_ms.p95)}`, axis: duration },
+  { name: "latency", value: (row) => (row.latency_ms?.p50 ?? 0), further: (row) => (row.latency_ms?.p95 ?? 0), text: (row) => `${duration((row.latency_ms?.p50 ?? 0))} / ${duration((row.latency_ms?.p95 ?? 0))}`, axis: duration },
   { name: "failures", value: (row) => row.failures, text: (row) => `${number(row.failures)} / ${number(row.invocations)}`, axis: number, failed: true, whole: true },
 ];
 const COLUMNS = [
-  ["turns", (row) => number(row.turns)], ["invocations", (row) => number(row.invocations)], ["failed", (row) => number(row.failures)], ["input", (row) => number(row.input_tokens)], ["cached", (row) => number(row.cached_input_tokens)], ["output", (row) => number(row.output_tokens)],
-  ["total_cost", (row) => money(row.cost) || t("figures.unknown")], ["p50", (row) => duration(row.latency_ms.p50)], ["p95", (row) => duration(row.latency_ms.p95)],
+  ["turns", (row) => number(row.turns)], ["invocations", (row) => number(row.invocations)], ["failed", (row) => number(row.failures)], ["input", (row) => number(row.input_tokens)], ["cached", (row) => number(row.cached_input_tokens ?? 0)], ["output", (row) => number(row.output_tokens)],
+  ["total_cost", (row) => money(row.cost) || t("figures.unknown")], ["p50", (row) => duration((row.latency_ms?.p50 ?? 0))], ["p95", (row) => duration((row.latency_ms?.p95 ?? 0))],
 ];
 
 const day = (back) => new Date(Date.now() - back * 86_400_000).toISOString().slice(0, 10);

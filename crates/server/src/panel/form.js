@@ -1,5 +1,5 @@
 // A form from a JSON Schema. What no field can show is edited as JSON, and the whole form can be switched to JSON.
-import { name as bdi } from "./content.js";
+import { name as bdi, visible } from "./content.js";
 import { button, h, replace } from "./dom.js";
 import { extend, t } from "./strings.js";
 
@@ -120,7 +120,7 @@ function labelled(about, control, check) {
   };
   control.addEventListener("input", () => { if (!error.hidden) show(check()[1]); });
   return {
-    node: h("div", { class: "form-field" }, h("label", { for: id }, labelOf(about)), control, h("p", { class: "dim hint", id: `${id}-h`, dir: "auto" }, about.hint), error),
+    node: h("div", { class: "form-field" }, h("label", { for: id }, labelOf(about)), control, h("p", { class: "dim hint", id: `${id}-h`, dir: "auto" }, visible(about.hint)), error),
     focus: () => control.focus(),
     read(problems) {
       const [value, message] = check();
@@ -131,7 +131,7 @@ function labelled(about, control, check) {
   };
 }
 
-const labelOf = (about) => [bdi(about.name, "mono"), about.title && bdi(about.title, "dim"), about.required && h("span", { class: "dim small" }, t("form.required"))];
+const labelOf = (about) => [bdi(about.name, "mono"), about.title && bdi(about.title, "dim"), about.required && !about.isEntry && h("span", { class: "dim small" }, t("form.required"))];
 const legend = (about) => h("legend", null, labelOf(about));
 const missing = (about) => (about.required ? [undefined, t("form.e_required")] : [about.nullable && about.mustBe ? null : undefined]);
 
@@ -235,8 +235,8 @@ function objectFields(schema, context, start) {
 
 function group(schema, about, start) {
   const inside = objectFields(schema, about, start);
-  if (about.required) return { ...inside, node: h("fieldset", null, legend(about), about.hint && h("p", { class: "dim hint", dir: "auto" }, about.hint), inside.node) };
-  const body = h("div", null, about.hint && h("p", { class: "dim hint", dir: "auto" }, about.hint), inside.node);
+  if (about.required) return { ...inside, node: h("fieldset", null, legend(about), about.hint && h("p", { class: "dim hint", dir: "auto" }, visible(about.hint)), inside.node) };
+  const body = h("div", null, about.hint && h("p", { class: "dim hint", dir: "auto" }, visible(about.hint)), inside.node);
   const set = h("input", { type: "checkbox", checked: start !== undefined && start !== null });
   const show = () => { body.hidden = !set.checked; };
   set.addEventListener("change", show);
@@ -250,7 +250,7 @@ function group(schema, about, start) {
 /// A frame with a place for an error about the whole: too few entries, equal entries.
 function framed(about, content) {
   const error = h("p", { class: "field-error", hidden: true });
-  const node = h("fieldset", { tabindex: "-1" }, legend(about), about.hint && h("p", { class: "dim hint", dir: "auto" }, about.hint), content, error);
+  const node = h("fieldset", { tabindex: "-1" }, legend(about), about.hint && h("p", { class: "dim hint", dir: "auto" }, visible(about.hint)), content, error);
   const one = { node, focus: () => node.focus() };
   one.judge = (problems, message) => {
     error.hidden = !message;
@@ -273,7 +273,7 @@ function list(schema, about, start) {
   let entries = [];
   const frame = framed(about, [rows, button(t("form.add", { name: about.name }), { class: "link", onclick: () => { add(); entries.at(-1).one.focus(); } })]);
   function add(value) {
-    const one = field(t("form.entry", { n: entries.length + 1 }), schema.items, { root: about.root, depth: about.depth + 1, required: true }, value);
+    const one = field(t("form.entry", { n: entries.length + 1 }), schema.items, { root: about.root, depth: about.depth + 1, required: true, isEntry: true }, value);
     const entry = { one };
     entry.node = h("div", { class: "form-row" }, one.node, button(t("form.remove", { name: `${about.name}, ${t("form.entry", { n: entries.length + 1 })}` }), { icon: "close", iconOnly: true, onclick: () => {
       entries = entries.filter((other) => other !== entry);
@@ -320,7 +320,7 @@ function variant(variants, schema, about, start) {
   const first = start === undefined ? -1 : all.findIndex((one) => fits(one, start));
   select.value = first >= 0 ? String(first) : about.required ? "0" : "";
   show(first >= 0 ? start : undefined);
-  const node = h("fieldset", null, legend(about), about.hint && h("p", { class: "dim hint", dir: "auto" }, about.hint), select, place);
+  const node = h("fieldset", null, legend(about), about.hint && h("p", { class: "dim hint", dir: "auto" }, visible(about.hint)), select, place);
   return { node, focus: () => select.focus(), read: (problems) => current?.read(problems) };
 }
 

@@ -1,5 +1,5 @@
 // Ensembles and their tools: what is offered, from where, pinned or not, what is wrong; and calls by hand.
-import { codeBlock, diffView, name as bdi, renderParts } from "./content.js";
+import { codeBlock, diffView, name as bdi, renderParts, visible } from "./content.js";
 import { decisionForm } from "./decision.js";
 import { button, debounce, h, replace } from "./dom.js";
 import { schemaForm } from "./form.js";
@@ -67,7 +67,7 @@ function detail(one, open, ctx) {
   return [
     h("a", { href: "#/tools", class: "back" }, "← ", t("tools.back")),
     h("h2", null, bdi(one.title ?? one.name), one.title && [" ", bdi(one.name, "mono dim")]),
-    one.description && h("p", { dir: "auto" }, bdi(one.description)),
+    one.description && h("p", { dir: "auto" }, visible(one.description)),
     h("p", { class: "row wrap" }, chip(t(`tools.s_${one.origin.scope}`)), chip(one.transport), LOCKS[one.lock] && chip(t(`tools.l_${one.lock}`), LOCKS[one.lock]), states({ ...one, lock: "off", findings: [] }), one.origin.file && bdi(one.origin.file, "mono dim")),
     one.error && h("p", { class: "error" }, bdi(one.error)),
     !one.trusted && h("p", { class: "warning" }, t("tools.trust")),
@@ -77,7 +77,7 @@ function detail(one, open, ctx) {
   ];
 }
 
-const finding = (one) => h("li", null, chip(t(`tools.${one.severity}`), SEVERITIES[one.severity]), " ", h("code", null, bdi(one.code)), " ", bdi(one.message),
+const finding = (one) => h("li", null, chip(t(`tools.${one.severity}`), SEVERITIES[one.severity]), " ", h("code", null, bdi(one.code)), " ", visible(one.message),
   one.file && h("div", { class: "mono dim" }, bdi(one.file), one.line && `:${one.line}`), one.hint && codeBlock(one.hint));
 
 function drift(one, ctx) {
@@ -118,7 +118,7 @@ function toolBody(ensemble, tool, ctx) {
     out.querySelector("[data-focus]")?.focus();
   }
   return [
-    h("p", { dir: "auto" }, bdi(tool.description)), tool.held && h("p", { class: "error" }, t("tools.held", { why: tool.held })),
+    h("p", { dir: "auto" }, visible(tool.description)), tool.held && h("p", { class: "error" }, t("tools.held", { why: tool.held })),
     h("p", { class: "dim" }, t("tools.effects", { what: tool.effects }), tool.rule && [" · ", t("tools.rule"), ": ", bdi(tool.rule)]),
     h("form", { novalidate: true, onsubmit: (event) => {
       event.preventDefault();
