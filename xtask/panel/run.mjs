@@ -60,6 +60,8 @@ try {
     const visits = new Visits(browser, server), others = [];
     const scene = {
       server, model, open: visits.open.bind(visits),
+      /// Leaves out faults that match.
+      tolerate: (pattern) => visits.tolerated.push(pattern),
       /// Starts another server with the same command, which the scenario may kill.
       another: async () => { const one = new Server(words, model); others.push(one); return one.start(); },
       /// Lays a line to the server that the scenario may cut; pages are opened at its `end`.

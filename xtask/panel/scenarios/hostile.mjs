@@ -153,4 +153,43 @@ export default {
     await settled(page);
     equal(await thread(page).getByRole("alert").count(), 0);
   },
+
+  // A server that was deceived: what it sends is not trusted either.
+  "hostile HTML from the server": async ({ open, model, server, tolerate }) => {
+    // The document in which HTML is looked through runs and loads nothing. What the policy would stop there is reported all the same.
+    tolerate(/policy/i);
+    const id = await made(server, model, fresh("Deceived"));
+    const page = await open();
+    await page.route(new RegExp(`/api/sessions/${id}(\\?|$)`), async (route) => {
+      const response = await route.fetch(), body = await response.json();
+      for (const message of body.messages) for (const part of message.parts ?? []) if (part.type === "text") part.html = `<p>${MARK}</p>${ATTACKS.join("")}<p onclick="window.HACKED=1" style="position:fixed" id="main">x</p><a href="javascript:window.HACKED=1">y</a><a href="data:text/html,x">z</a><span class="side">s</span>`;
+      await route.fulfill({ response, json: body });
+    });
+    await page.goto(`${server.base}/#/s/${id}`);
+    await says(page, MARK);
+    await clickAll(page);
+    equal(await thread(page).locator("[style*=fixed], .md [id], .md .side, .md img").count(), 0, "attributes that deceive");
+  },
+
+  "hostile ensembles, findings, changes and figures": async ({ open, server }) => {
+    const text = `${MARK} ${ATTACKS.join(" ")} ${BIDI}`, page = await open();
+    const schema = { type: "object", properties: { [text]: { type: "string", title: text, description: text, enum: [text] }, pattern: { type: "string", pattern: "(a+)+$", default: `${"a".repeat(40)}!` }, __proto__: {} }, required: [text] };
+    const finding = { code: text, severity: "error", message: text, file: text, line: 1, hint: text };
+    const ensemble = { name: text, title: text, description: text, origin: { scope: "project", file: text }, transport: text, enabled: true, connected: false, trusted: false, error: text, lock: "drifted", findings: [finding], tools: [{ name: text, title: text, description: text, schema, effects: text, permission: "ask", rule: text, held: text }] };
+    const row = { key: text, turns: 1, invocations: 1, failures: 1, input_tokens: 1, cached_input_tokens: 0, output_tokens: 1, cost: { dollars: "0.1" }, latency_ms: { p50: 1, p95: 2 } };
+    await page.route("**/api/ensembles", (route) => route.fulfill({ json: { items: [ensemble] } }));
+    await page.route("**/api/ensembles/*/drift", (route) => route.fulfill({ json: { lines: [{ kind: "added", text }, { kind: "removed", text }] } }));
+    await page.route("**/api/figures?*", (route) => route.fulfill({ json: { rows: [row], total: row } }));
+    await page.route("**/api/invocations?*", (route) => route.fulfill({ json: { items: [{ session: `x"><script>`, index: 1, id: text, at: text, model: text, ensemble: text, tool: text, outcome: text, elapsed_ms: 1, arguments: { [text]: text } }] } }));
+    await page.goto(`${server.base}/#/tools/${encodeURIComponent(text)}?tool=${encodeURIComponent(text)}`);
+    await page.locator("details.tool[open] form").waitFor();
+    await page.locator(".diff .added").waitFor();
+    holds((await page.locator("main").innerText()).includes("U+202E"), "characters that hide are shown");
+    await page.locator("details.tool[open] form").getByRole("button", { name: /^Call / }).click();
+    for (const by of ["day", "model", "tool"]) {
+      await page.goto(`${server.base}/#/figures?by=${by}&key=${encodeURIComponent(text)}&failed=1`);
+      await page.locator(".behind tbody tr").waitFor();
+    }
+    equal(await page.locator("main").locator("script, iframe, style, img, form[action], [onerror], [onload]").count(), 0, "elements that run or load");
+  },
 };

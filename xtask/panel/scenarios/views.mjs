@@ -203,4 +203,27 @@ export default {
     await page.getByRole("button", { name: "Ask them" }).click();
     await page.getByRole("alert").getByText("at least two").waitFor();
   },
+
+  "compare: an approval is answered in its column": async ({ open, model }) => {
+    const question = fresh("Compare a danger"), path = fresh("compared.txt");
+    model.on(question, (body) => (body.model === "model-b" ? [{ call: ["lab.danger", { path }] }] : [{ text: "No danger here." }]), [{ text: "The danger is over." }]);
+    const page = await compare(open, model, question);
+    await column(page, 1).locator("header").getByText("waits for approval").waitFor();
+    await column(page, 0).getByText("No danger here.").waitFor();
+    await column(page, 1).getByRole("button", { name: "Allow once" }).click();
+    await column(page, 1).getByText("The danger is over.").waitFor();
+    await done(page, 2);
+  },
+
+  "compare: all are stopped": async ({ open, model }) => {
+    const question = fresh("Stop all of them");
+    model.on(question, [{ text: "Begun. " }, { hold: question }, { text: "Not reached." }]);
+    const page = await compare(open, model, question);
+    await model.reached(question, 2);
+    await column(page, 1).getByText("Begun.").waitFor();
+    await page.getByRole("button", { name: "Stop all" }).click();
+    await until("both have stopped", async () => (await page.locator("section.column > header").getByText("stopped").count()) === 2);
+    model.release(question);
+    equal(await page.getByText("Not reached.").count(), 0);
+  },
 };
