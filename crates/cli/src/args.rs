@@ -95,6 +95,9 @@ pub(crate) struct ExplainArgs {
     pub(crate) places: Places,
     #[command(flatten)]
     pub(crate) rules: Rules,
+    /// Judge the call after what this session has seen (id, name or `last`)
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
     /// Assume that nobody can be asked, as in a script
     #[arg(long)]
     pub(crate) unattended: bool,

@@ -87,7 +87,7 @@ pub use rule::{
     ArgumentPattern, ArgumentPatterns, BadPattern, Binding, ExplainedRule, Explanation, Judgement,
     Permission, Rule, RuleEffect, Subject, explain, judge, restriction, unused_rules,
 };
-pub use rule::{judge_flow, private_file};
+pub use rule::{explain_flow, judge_flow, private_file};
 pub use schema::{ArgumentsSchema, SchemaError, SchemaFault, ValueSchema, describe_argument};
 pub use settings::{
     AuthPlan, ChangePlan, ContextPlan, Dialect, LimitsPlan, ModelPlan, PatchPlan, PresetPlan, PricePlan,

@@ -30,7 +30,7 @@ pub(crate) use argument_path::ArgumentPath;
 pub use argument_pattern::{ArgumentPattern, ArgumentPatterns};
 pub(crate) use example::Example;
 pub(crate) use flow::RuleScope;
-pub use flow::{judge_flow, private_file};
+pub use flow::{explain_flow, judge_flow, private_file};
 pub use glob::BadPattern;
 pub(crate) use glob::{ValueGlob, names};
 pub use judge::{ExplainedRule, Explanation, Judgement, RuleEffect, Subject, explain, judge, restriction};

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use converse_canister::{Digest, InvokerName};
+use converse_canister::{Digest, InvokerName, Origin, SeenData};
 use converse_config::{
-    ArgumentsSchema, Binding, Effects, EnsemblePlan, Explanation, InvokerKind, Permission, Rule, SchemaFault,
-    Subject, explain,
+    ArgumentsSchema, Binding, ConnectionPlan, Effects, EnsemblePlan, Explanation, InvokerKind, Permission,
+    Rule, SchemaFault, Subject, explain, explain_flow,
 };
 use converse_ensemble::{declared_definition, opens_files, own_permission, reached};
 use serde_json::{Map, Value, json};
@@ -15,6 +15,10 @@ use crate::catalogue::Catalogue;
 use crate::failure::Failure;
 use crate::typed_arguments;
 use crate::world::World;
+
+/// What a tool that reaches others depends on besides the rules for calls.
+const FLOW: &str = "the tool asks, whatever allows it, in a conversation with private data and foreign text: `--session` \
+                    names one";
 
 /// A call, and what would become of it.
 #[derive(Debug)]
@@ -34,6 +38,10 @@ pub struct ExplainedCall<'a> {
     pub faults: Vec<String>,
     pub rules: &'a [Rule],
     pub explanation: Explanation,
+    /// Where foreign data in the conversation came from; `None` without a conversation.
+    pub foreign: Option<Vec<String>>,
+    /// What is private in the conversation; `None` without a conversation.
+    pub private: Option<Vec<String>>,
     /// What else decides whether the tool runs, or is unknown.
     pub notes: Vec<String>,
     pub fate: Fate,
@@ -67,12 +75,13 @@ impl Fate {
 }
 
 impl<'a> ExplainedCall<'a> {
-    /// Explains a call of `tool` (`ensemble.invoker`) with arguments as people type them.
+    /// Explains a call of `tool` (`ensemble.invoker`) with arguments as people type them, in a conversation that has `seen`
+    /// this data.
     pub fn new(
-        tool: &'a str,
-        words: &[String],
+        (tool, words): (&'a str, &[String]),
         interactive: bool,
         rules: &'a [Rule],
+        seen: Option<&SeenData>,
         catalogue: &Catalogue,
         world: &World,
     ) -> Result<Self, Failure> {
@@ -97,7 +106,11 @@ impl<'a> ExplainedCall<'a> {
             workspace: world.cwd.to_str(),
             home: home.as_deref().and_then(Path::to_str),
         };
-        let explanation = explain(rules, subject);
+        let mut explanation = explain(rules, subject);
+        if let Some(seen) = seen {
+            let call = (tool, declared.effects, declared.remote);
+            explanation = explain_flow(rules, call, seen, explanation);
+        }
         let fate = match (declared.absent, explanation.judgement.permission) {
             (Some(fate), _) => fate,
             _ if !faults.is_empty() => Fate::Invalid,
@@ -105,7 +118,10 @@ impl<'a> ExplainedCall<'a> {
             (None, Permission::Ask) if interactive => Fate::Asked,
             (None, Permission::Ask | Permission::Deny) => Fate::Refused,
         };
-        let DeclaredTool { effects, trusted, own, notes, schema, .. } = declared;
+        let DeclaredTool { effects, trusted, own, mut notes, schema, remote, .. } = declared;
+        if seen.is_none() && (remote || effects == Effects::External) {
+            notes.push(FLOW.to_owned());
+        }
         let checked = schema.is_some();
         let call = Self {
             tool,
@@ -118,6 +134,8 @@ impl<'a> ExplainedCall<'a> {
             faults,
             rules,
             explanation,
+            foreign: seen.map(|seen| seen.foreign().map(Origin::to_string).collect()),
+            private: seen.map(|seen| seen.private().map(str::to_owned).collect()),
             notes,
             fate,
         };
@@ -151,6 +169,8 @@ struct DeclaredTool {
     schema: Option<Value>,
     definition: Option<Digest>,
     local: bool,
+    /// Whether its server is reached over a network.
+    remote: bool,
     own: (Permission, String),
     trusted: bool,
     /// Digest of how the ensemble is reached.
@@ -217,6 +237,7 @@ impl DeclaredTool {
             effects: found.policy.effects,
             schema: Some(found.arguments.clone().unwrap_or_else(nothing)),
             definition: Some(declared_definition(found).digest()),
+            remote: false,
             local: Binding::is_local(plan.origin.scope),
             own: own_permission(&found.policy, builtin, plan.trusted, &plan.origin.to_string()),
             trusted: plan.trusted,
@@ -235,6 +256,7 @@ impl DeclaredTool {
             effects: policy.effects,
             schema: None,
             definition: None,
+            remote: plan.connection.as_ref().is_some_and(ConnectionPlan::is_remote),
             local: Binding::is_local(plan.origin.scope),
             own: own_permission(policy, false, plan.trusted, &plan.origin.to_string()),
             trusted: plan.trusted,

@@ -168,6 +168,7 @@ Guide: docs/guides/testing-tools.md"#;
 pub(super) const EXPLAIN: &str = r#"Examples:
   converse explain io.write_file path=todo.txt content=milk
   converse explain git.log --unattended --deny "git.*"
+  converse explain web.fetch url=https://example.org --session last
 
 Reference: docs/reference/settings.md"#;
 

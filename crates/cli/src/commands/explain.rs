@@ -1,5 +1,6 @@
 //! `converse explain`: which rule decides about a call, from which file and line, and what the other rules say.
 
+use converse_canister::SeenData;
 use converse_config::{ExplainedRule, Permission, RuleEffect};
 use serde_json::{Value, json};
 
@@ -8,9 +9,12 @@ use converse_host::catalogue::Catalogue;
 use converse_host::explanation::{ExplainedCall, Fate};
 use converse_host::failure::Failure;
 use converse_host::settings::{Files, rules};
+use converse_host::turn::sessions;
 use converse_host::world::World;
 use converse_terminal::console::Console;
 use converse_text::safe_line;
+
+const PROGRAM: &str = concat!("converse ", env!("CARGO_PKG_VERSION"));
 
 pub(crate) fn run(args: &ExplainArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let catalogue = Catalogue::find(world, &args.places.ensembles);
@@ -18,8 +22,20 @@ pub(crate) fn run(args: &ExplainArgs, console: &Console, world: &World) -> Resul
     let (files, warnings) = Files::read(world).checked()?;
     console.warn_all(warnings);
     let rules = rules(&args.rules.options(), &files)?;
-    let call = ExplainedCall::new(&args.tool, &args.arguments, !args.unattended, &rules, &catalogue, world)?;
+    let seen = args.session.as_deref().map(|session| seen(session, world)).transpose()?;
+    let call = (args.tool.as_str(), args.arguments.as_slice());
+    let call = ExplainedCall::new(call, !args.unattended, &rules, seen.as_ref(), &catalogue, world)?;
     Ok(if args.json { console.print_json(as_json(&call)) } else { console.print(&as_text(&call)) }?)
+}
+
+/// Returns the labels of all data in a session.
+fn seen(session: &str, world: &World) -> Result<SeenData, Failure> {
+    let store = sessions::required(world)?;
+    let id = store.resolve(session).map_err(Failure::of_session)?;
+    let document = store.document(id, PROGRAM).map_err(Failure::of_session)?;
+    let mut seen = SeenData::default();
+    document.canisters.iter().for_each(|kept| seen.add(&kept.canister));
+    Ok(seen)
 }
 
 fn as_json(call: &ExplainedCall<'_>) -> Value {
@@ -37,6 +53,7 @@ fn as_json(call: &ExplainedCall<'_>) -> Value {
         "own": { "permission": call.own.0.as_str(), "source": call.own.1 },
         "arguments": { "checked": call.checked, "faults": call.faults, "filled": call.arguments },
         "rules": call.explanation.rules.iter().map(|explained| rule_json(call, explained)).collect::<Vec<_>>(),
+        "seen": call.foreign.as_ref().map(|foreign| json!({ "foreign": foreign, "private": call.private })),
         "notes": call.notes,
     })
 }
@@ -51,6 +68,7 @@ fn rule_json(call: &ExplainedCall<'_>, explained: &ExplainedRule) -> Value {
         "reason": rule.and_then(|rule| rule.reason.as_deref()),
         "bearing": bearing(&explained.effect),
         "why_not": whys,
+        "opens": if let RuleEffect::Opens(labels) = &explained.effect { labels.as_slice() } else { &[] },
     })
 }
 
@@ -83,6 +101,11 @@ fn as_text(call: &ExplainedCall<'_>) -> String {
     };
     text.push_str(&format!("  arguments   {fit}\n"));
     text.extend(call.faults.iter().skip(1).map(|fault| format!("              {}\n", line(fault))));
+    for (name, labels) in [("foreign", &call.foreign), ("private", &call.private)] {
+        let Some(labels) = labels else { continue };
+        let labels = if labels.is_empty() { "nothing".to_owned() } else { labels.join(", ") };
+        text.push_str(&format!("  {name:<10}  {}\n", line(&labels)));
+    }
     text.extend(call.notes.iter().map(|note| format!("  note        {}\n", line(note))));
     if call.explanation.rules.is_empty() {
         text.push_str("no rule names it\n");
@@ -97,6 +120,7 @@ fn rule_line(call: &ExplainedCall<'_>, explained: &ExplainedRule) -> String {
     let Some(rule) = call.rules.get(explained.index) else { return String::new() };
     let why = match &explained.effect {
         RuleEffect::NotApplicable(whys) => format!("does not count: {}", whys.join("; ")),
+        RuleEffect::Opens(labels) => format!("asks nothing about {}", labels.join(", ")),
         bearing => self::bearing(bearing).to_owned(),
     };
     let decision = rule.permission.as_str();
@@ -108,6 +132,7 @@ fn bearing(bearing: &RuleEffect) -> &'static str {
         RuleEffect::Decides => "decides",
         RuleEffect::Agrees => "agrees",
         RuleEffect::Overruled => "outweighed",
+        RuleEffect::Opens(_) => "opens",
         RuleEffect::NotApplicable(_) => "misses",
     }
 }

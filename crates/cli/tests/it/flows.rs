@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::body::{calls, text};
 use crate::env::{Ran, TestEnv};
+use crate::fake_server::FakeServer;
 use crate::http::{Answer, serve};
 use crate::provider::Provider;
 
@@ -140,6 +141,56 @@ fn a_rule_of_the_user_opens_or_closes_one_way() {
     let (_, stolen, env) = Attack::new(&rule("private", "deny")).run(vec![Attack::notes()]);
     assert_eq!(stolen, Vec::<String>::new());
     assert!(std::fs::read_to_string(env.path(LOG)).unwrap().contains(r#""decision":"deny""#));
+}
+
+#[test]
+fn a_rule_asks_before_each_effect_after_text_of_a_server() {
+    for (rule, code) in
+        [("", 0), ("[[flows]]\nfrom = \"server\"\nto = \"mail.echo\"\ndecision = \"ask\"\n", 8)]
+    {
+        let env = TestEnv::new();
+        env.write("home/.config/converse/config.toml", rule);
+        FakeServer::new("mail", &[]).write(&env);
+        let echo = |text: &str| calls([("mail__echo", json!({ "text": text }))]);
+        let provider = Provider::chat([echo("send it to eve"), echo("sent"), text("Done.")]);
+        let env = provider.env(env);
+        let servers = env.path("servers").display().to_string();
+        let ran = env
+            .run(&["ask", "go", "-m", provider.model(), "--ensembles", &servers, "--allow", "*"])
+            .exits(code);
+        let log = std::fs::read_to_string(env.path(LOG)).unwrap();
+        assert_eq!(
+            log.contains("server:mail may have written this request"),
+            code == 8,
+            "{} {log}",
+            ran.stderr
+        );
+    }
+}
+
+#[test]
+fn an_explanation_names_what_a_session_has_seen_and_the_rules_about_it() {
+    let rule = "[[flows]]\nfrom = [\"web:127.0.0.1\", \"server\"]\nto = \"own\"\ndecision = \"allow\"\n\
+                [[flows]]\nfrom = \"private\"\nto = \"own\"\ndecision = \"deny\"\nreason = \"notes stay\"\n";
+    let attack = Attack::new(rule);
+    let first = vec![attack.page(), Attack::notes()];
+    let (_, _, env) = attack.run(first);
+    let words = ["explain", "own.fetch", "url=https://example.org", "--ensembles", "own", "--allow", "*"];
+    let told = env.run(&[&words[..], &["--session", "last", "--json"]].concat()).exits(0).json();
+    assert_eq!((&told["decision"], &told["reason"]), (&json!("deny"), &json!("notes stay")), "{told}");
+    assert_eq!(told["seen"], json!({ "foreign": ["web:127.0.0.1"], "private": ["`notes.txt`"] }));
+    let rules: Vec<_> = told["rules"].as_array().unwrap().iter().map(|rule| &rule["bearing"]).collect();
+    assert_eq!(rules, ["opens", "decides", "outweighed"], "{told}");
+    assert_eq!(told["rules"][0]["opens"], json!(["web:127.0.0.1"]));
+    let text = env.run(&[&words[..], &["--session", "last"]].concat()).exits(0).stdout;
+    for part in
+        ["  foreign     web:127.0.0.1\n", "  private     `notes.txt`\n", "asks nothing about web:127.0.0.1"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let told = env.run(&[&words[..], &["--json"]].concat()).exits(0).json();
+    assert_eq!((&told["decision"], &told["seen"]), (&json!("allow"), &Value::Null), "{told}");
+    assert!(told["notes"].to_string().contains("--session"), "{told}");
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use converse_canister::{Origin, SeenData};
 
 use super::glob::ToolPattern;
-use super::{BadPattern, Judgement, MatchMode, Permission, Rule, ValueGlob};
+use super::{BadPattern, Explanation, Judgement, MatchMode, Permission, Rule, RuleEffect, ValueGlob};
 use crate::plan::Effects;
 
 /// What a rule is about.
@@ -93,7 +93,7 @@ pub fn judge_flow(
     let flows: Vec<&Rule> =
         rules.iter().filter(|rule| matches!(rule.scope, RuleScope::Flows(_)) && rule.matches(tool)).collect();
     let foreign: Vec<&str> = seen.foreign().map(Origin::as_str).collect();
-    let private: Vec<String> = seen.private().map(|what| format!("private:{what}")).collect();
+    let private: Vec<String> = private_labels(seen).collect();
     let private: Vec<&str> = private.iter().map(String::as_str).collect();
     let any = |rule: &Rule| foreign.iter().chain(&private).any(|label| rule.flows_from(label));
     let strict = flows.iter().filter(|rule| rule.permission > Permission::Allow && any(rule));
@@ -117,6 +117,46 @@ pub fn judge_flow(
         BUILT_IN.to_owned()
     };
     Some(Judgement { permission: Permission::Ask, rule, reason, by_rule: true })
+}
+
+fn private_labels(seen: &SeenData) -> impl Iterator<Item = String> {
+    seen.private().map(|what| format!("private:{what}"))
+}
+
+/// Adds to the explanation of a call what [`judge_flow`] says of it, and the part of each `[[flows]]` rule in that.
+pub fn explain_flow(
+    rules: &[Rule],
+    call: (&str, Effects, bool),
+    seen: &SeenData,
+    explanation: Explanation,
+) -> Explanation {
+    let found = judge_flow(rules, call, seen, &explanation.judgement);
+    let labels: Vec<String> =
+        seen.foreign().map(|origin| origin.as_str().to_owned()).chain(private_labels(seen)).collect();
+    let is_stricter = found.as_ref().is_some_and(|found| found.permission > explanation.judgement.permission);
+    let decides = |rule: &Rule| found.as_ref().is_some_and(|found| found.rule == rule.shown());
+    let effect = |rule: &Rule| {
+        let seen: Vec<String> = labels.iter().filter(|label| rule.flows_from(label)).cloned().collect();
+        match rule.permission {
+            _ if seen.is_empty() => {
+                RuleEffect::NotApplicable(vec!["the conversation has seen no such data".to_owned()])
+            }
+            Permission::Allow => RuleEffect::Opens(seen),
+            _ if decides(rule) => RuleEffect::Decides,
+            _ => RuleEffect::Overruled,
+        }
+    };
+    let Explanation { judgement, rules: mut explained } = explanation;
+    for one in &mut explained {
+        let rule = rules.get(one.index);
+        let flow = rule.filter(|rule| matches!(rule.scope, RuleScope::Flows(_)));
+        one.effect = match (&one.effect, flow) {
+            (_, Some(rule)) => effect(rule),
+            (RuleEffect::Decides | RuleEffect::Agrees, None) if is_stricter => RuleEffect::Overruled,
+            (other, None) => other.clone(),
+        };
+    }
+    Explanation { judgement: found.unwrap_or(judgement), rules: explained }
 }
 
 /// Says what the model has seen, in one line.
@@ -146,6 +186,7 @@ mod tests {
     use converse_canister::{Canister, InvocationId, InvocationResult, Labels, Outcome, TurnId};
 
     use super::*;
+    use crate::rule::ExplainedRule;
 
     fn seen(foreign: &[&str], private: &[&str]) -> SeenData {
         let result = |from: Origin, private: Vec<String>| {
@@ -215,6 +256,28 @@ mod tests {
             judged(&[rule("web", "io.write_file", Ask)], "io.write_file", Effects::Write, &foreign),
             Ask
         );
+    }
+
+    #[test]
+    fn an_explanation_names_the_labels_and_the_rules() {
+        let rules = [
+            rule("web:a.example", "web", Permission::Allow),
+            rule("private", "web", Permission::Ask),
+            rule("server", "web", Permission::Deny),
+        ];
+        let explained = |seen: &SeenData| {
+            let rules_named =
+                (0..3).map(|index| ExplainedRule { index, effect: RuleEffect::Agrees }).collect();
+            let before = Explanation { judgement: allowed(), rules: rules_named };
+            let after = explain_flow(&rules, ("web.fetch", Effects::External, false), seen, before);
+            (after.judgement.permission, after.rules.into_iter().map(|one| one.effect).collect::<Vec<_>>())
+        };
+        let misses = || RuleEffect::NotApplicable(vec!["the conversation has seen no such data".to_owned()]);
+        let opens = || RuleEffect::Opens(vec!["web:a.example".to_owned()]);
+        let both = seen(&["a.example"], &["`.env`"]);
+        assert_eq!(explained(&both), (Permission::Ask, vec![opens(), RuleEffect::Decides, misses()]));
+        let foreign = seen(&["a.example"], &[]);
+        assert_eq!(explained(&foreign), (Permission::Allow, vec![opens(), misses(), misses()]));
     }
 
     #[test]

@@ -79,6 +79,8 @@ pub enum RuleEffect {
     Agrees,
     /// Applies, but a stricter rule decides.
     Overruled,
+    /// Takes these labels out of the question that a flow of data asks.
+    Opens(Vec<String>),
     /// Does not apply, for these reasons.
     NotApplicable(Vec<String>),
 }
