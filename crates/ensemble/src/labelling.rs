@@ -1,5 +1,6 @@
 //! The labels of a result: where it comes from, and what in it is private.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use converse_canister::{Content, Labels, Origin};
@@ -23,7 +24,7 @@ pub(crate) fn labels(approved: &Approved, content: &[Content], rules: &Rules) ->
     if tool.policy.effects == Effects::None {
         return None;
     }
-    let texts: Vec<String> = content.iter().filter_map(text).collect();
+    let texts: Vec<Cow<'_, str>> = content.iter().filter_map(text).collect();
     let mut private = private_files(approved, &texts, rules);
     private.extend(texts.iter().filter_map(|text| known_secret(text)).map(str::to_owned));
     private.dedup();
@@ -33,7 +34,7 @@ pub(crate) fn labels(approved: &Approved, content: &[Content], rules: &Rules) ->
 
 /// Returns the private files that a file tool has read: the one that the call names, and those that a search has lines of.
 /// A search does not open files with credentials.
-fn private_files(approved: &Approved, texts: &[String], rules: &Rules) -> Vec<String> {
+fn private_files(approved: &Approved, texts: &[Cow<'_, str>], rules: &Rules) -> Vec<String> {
     let Some(named) = &approved.named else { return Vec::new() };
     let is_private = |path: &Path| {
         rules.is_private_file(path)
@@ -71,10 +72,10 @@ fn found(named: &NamedPath, shown: &str) -> PathBuf {
     shown.strip_prefix(directory).map_or_else(|_| named.root.join(shown), |below| named.path.join(below))
 }
 
-fn text(content: &Content) -> Option<String> {
+fn text(content: &Content) -> Option<Cow<'_, str>> {
     match content {
-        Content::Text { text, .. } => Some(text.clone()),
-        Content::Structured { value } => Some(value.to_string()),
+        Content::Text { text, .. } => Some(Cow::Borrowed(text)),
+        Content::Structured { value } => Some(Cow::Owned(value.to_string())),
         _ => None,
     }
 }

@@ -59,6 +59,8 @@ const PREFIXES: &[(&str, usize, &str)] = &[
     ("sbp_", 40, "a token of Supabase"),
     ("key-", 32, "a key of Mailgun"),
 ];
+/// Bytes of the shortest token that [`known_secret`] is sure of.
+const MIN_KNOWN: usize = 20;
 /// Bytes of a token with its prefix that [`holds_secret`] takes for one.
 const MIN_PREFIXED: usize = 16;
 /// Parts of placeholders, which are nobody's secret.
@@ -98,11 +100,11 @@ pub fn known_secret(text: &str) -> Option<&'static str> {
     };
     let credentials = || text.get(scheme(text).len()..).filter(|rest| rest.len() < text.len());
     let has_credentials = || credentials()?.split_whitespace().next().filter(|word| is_generated(word));
-    tokens(text)
+    tokens(text, MIN_KNOWN)
         .find_map(known)
         .or_else(|| is_private_key(text).then_some("a private key"))
         .or_else(|| has_credentials().map(|_| "the credentials of an `Authorization` header"))
-        .or_else(|| text.split_whitespace().find_map(in_url))
+        .or_else(|| words_with("://", text).find_map(in_url))
 }
 
 /// Returns whether the name says that the value is a secret and the value looks generated. For a lint.
@@ -114,7 +116,7 @@ fn has_one(value: &str) -> bool {
     is_private_key(value)
         || value.split_whitespace().any(|word| url_password(word).is_some())
         || has_inline(value)
-        || tokens(value).any(|token| is_token(value, token))
+        || tokens(value, 1).any(|token| is_token(value, token))
 }
 
 fn is_private_key(text: &str) -> bool {
@@ -176,10 +178,24 @@ fn in_url(word: &str) -> Option<&'static str> {
     pairs.any(|(name, value)| looks_secret(name, value)).then_some("a secret in the query of a URL")
 }
 
-fn tokens(value: &str) -> impl Iterator<Item = &str> {
-    value
-        .split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+')))
-        .filter(|token| !token.is_empty())
+/// The runs of characters that a token may have, of at least so many bytes.
+fn tokens(value: &str, least: usize) -> impl Iterator<Item = &str> {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'+');
+    let runs = value.as_bytes().split(move |byte| !is_part(byte)).filter(move |run| run.len() >= least);
+    runs.filter_map(|run| std::str::from_utf8(run).ok())
+}
+
+/// The words that contain a mark. Looks at a text only around its marks.
+fn words_with<'t>(mark: &'t str, text: &'t str) -> impl Iterator<Item = &'t str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (before, from) = rest.split_at(rest.find(mark)?);
+        let start = before.trim_end_matches(|c: char| !c.is_whitespace()).len();
+        let end = before.len() + from.find(char::is_whitespace).unwrap_or(from.len());
+        let word = rest.get(start..end)?;
+        rest = rest.get(end..)?;
+        Some(word)
+    })
 }
 
 fn is_token(value: &str, token: &str) -> bool {
@@ -311,6 +327,24 @@ mod tests {
             (String::new(), false),
         ] {
             assert_eq!(known_secret(&text).is_some(), known, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_known_token_is_shorter_than_what_is_looked_at() {
+        assert_eq!(PREFIXES.iter().map(|(start, least, _)| start.len() + least).min(), Some(MIN_KNOWN));
+    }
+
+    #[test]
+    fn words_are_found_around_their_marks() {
+        for (text, words) in [
+            ("see http://a.example/x and\tb://c://d\n", &["http://a.example/x", "b://c://d"][..]),
+            ("://", &["://"]),
+            ("\u{e9}\u{3000}\u{e9}://\u{e9}\u{2003}x", &["\u{e9}://\u{e9}"]),
+            ("a: // b", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(words_with("://", text).collect::<Vec<_>>(), words, "{text}");
         }
     }
 
