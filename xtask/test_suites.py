@@ -21,7 +21,40 @@ def load(name):
 
 canary, conformance, flags = map(load, ["canary/run", "conformance/run", "conformance/client"])
 interop, replicas, screenshots = map(load, ["interop/run", "replicas/run", "screenshots/run"])
+agentdojo = load("agentdojo/run")
 clients, servers = interop.clients, interop.servers
+
+
+class AgentDojo(unittest.TestCase):
+    def test_figures_count_effects_attacks_and_tasks(self):
+        settings = list(agentdojo.SETTINGS)
+        attacks = [({name: number for name in settings}, 2) for number in (0, 1)]
+        users = [{name: name == settings[0] for name in settings}, {name: False for name in settings}]
+        row = agentdojo.table(users, attacks).splitlines()[2]
+        self.assertEqual(row, f"| {settings[0]} | 3 of 4 (75 %) | 1 of 2 (50 %) | 1 of 2 (50 %) |")
+
+    def test_a_tool_has_one_effect(self):
+        self.assertEqual(len(agentdojo.ACTS), len(set(agentdojo.ACTS)))
+        calls = [{"tool": "get_balance"}, {"tool": "send_money"}, {"tool": "update_password"}]
+        self.assertEqual(agentdojo.acting(calls), ["send_money", "update_password"])
+
+    def test_the_server_answers_with_what_was_recorded_and_notes_what_ran(self):
+        import json
+        import subprocess
+
+        with tempfile.TemporaryDirectory() as folder:
+            tools, calls, ran = (Path(folder) / name for name in ("tools", "calls", "ran"))
+            tools.write_text(json.dumps({"look": {"type": "object"}}))
+            calls.write_text(json.dumps([{"tool": "look", "result": text} for text in ("first", "second")]))
+            asked = [("initialize", {"protocolVersion": "1"}), ("tools/list", {}), *[("tools/call", {"name": "look"})] * 3, ("x", {})]
+            lines = [json.dumps({"id": id, "method": method, "params": more}) for id, (method, more) in enumerate(asked)]
+            words = [sys.executable, HERE / "agentdojo/server.py", tools, calls, ran]
+            told = subprocess.run(words, input="\n".join(lines), capture_output=True, text=True, check=True).stdout
+            answers = [json.loads(line) for line in told.splitlines()]
+            texts = [answer["result"]["content"][0]["text"] for answer in answers[2:5]]
+            self.assertEqual((texts, ran.read_text().split()), (["first", "second", "second"], ["look"] * 3))
+            self.assertEqual([tool["name"] for tool in answers[1]["result"]["tools"]], ["look"])
+            self.assertEqual(answers[5]["error"]["code"], -32601)
 
 
 class Canary(unittest.TestCase):

@@ -34,6 +34,7 @@ generate:
 
 check (exit 1 if something is wrong; each takes --help):
   check [BASE]                 format, lints and unit tests of the crates that changed since main
+  agentdojo                    replay the tasks of AgentDojo through the gate, without a model
   canary                       run the end-to-end tests with keys and search for the keys
   conformance                  run MCP's conformance suite against the client and the gateway
   crash                        kill the program at every write
