@@ -101,7 +101,11 @@ impl Driver<'_> {
             }
             match step {
                 Step::CallModel => self.call_model().await?,
-                Step::Decide(undecided) => self.decide(&undecided).await?,
+                Step::Decide(undecided) => {
+                    if let Some(postponed) = self.decide(&undecided).await? {
+                        return Ok(postponed);
+                    }
+                }
                 Step::Invoke(approved) => self.invoke(&approved).await?,
                 Step::Answer(results) => {
                     results.into_iter().try_for_each(|result| self.append_result(result))?;

@@ -67,6 +67,10 @@ pub enum Ending {
         errors: String,
     },
     Limit(Limit),
+    /// Before an answer: these invocations wait for a decision that comes later. They are open in the transcript.
+    Postponed {
+        ids: Vec<InvocationId>,
+    },
     /// An invocation failed whose descriptor says `on_failure = "stop"`.
     Stopped {
         id: InvocationId,

@@ -50,6 +50,12 @@ pub trait Approver: Send + Sync {
     /// Returns whether a person can be asked. If not, pending invocations are refused without a question.
     fn can_ask(&self) -> bool;
 
+    /// Returns whether the answers come later. Then the turn ends before anything of this reply runs
+    /// ([`Ending::Postponed`](crate::Ending::Postponed)), and a turn without a new message goes on with it.
+    fn postpones(&self, _pending: &[Pending]) -> bool {
+        false
+    }
+
     /// Returns edited arguments as models may see them, without secrets.
     fn redacted(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
         arguments.clone()

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -221,6 +222,60 @@ impl Approver for Says {
     fn can_ask(&self) -> bool {
         !self.0.is_empty()
     }
+}
+
+/// Answers yes once the questions are answered, and until then postpones them.
+struct Later(AtomicBool);
+
+impl Approver for Later {
+    fn decide<'a>(&'a self, pending: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>> {
+        let yes = |_| Decision::Allow { rule: "user".into() };
+        std::future::ready(pending.iter().map(yes).collect()).boxed()
+    }
+
+    fn can_ask(&self) -> bool {
+        true
+    }
+
+    fn postpones(&self, _: &[Pending]) -> bool {
+        !self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_ends_at_a_postponed_question_and_goes_on_with_its_answer() {
+    let rules = vec![Rule::new("t.quick", Permission::Ask, "test").unwrap()];
+    let roster = roster(computing(), rules).await;
+    let script = ScriptedWire::following(vec![calls(&["quick", "talks"]), says("Bye.")]);
+    let (approver, notes, cancel) =
+        (Later(AtomicBool::new(false)), Notes::default(), CancellationToken::new());
+    let engine = Engine {
+        route: route("m", &script, None),
+        fallbacks: Vec::new(),
+        roster: &roster,
+        blobs: &NoBlobs,
+        note: None,
+        answer: None,
+        timeouts: Timeouts::default(),
+        retry: RetryPolicy::default(),
+        compaction: CompactionPolicy::default(),
+        can_take_back: false,
+        deadline: None,
+    };
+    let ports = Ports { approver: &approver, sinks: &[&notes], jitter: &|| 1.0 };
+    let mut conversation = Conversation::resume(Transcript::new(), Limits::default());
+    conversation.say(Canister::User(User::text("go"))).unwrap();
+    let ending = converse(&mut conversation, &engine, ports, &cancel).await.unwrap();
+    let open: Vec<_> = conversation.transcript().open().iter().map(|open| open.id.clone()).collect();
+    assert_eq!((ending, open.len()), (Ending::Postponed { ids: vec![open[0].clone()] }, 2));
+    assert!(!notes.lines.lock().unwrap().iter().any(|line| line.starts_with("started")), "nothing may run");
+
+    // Another process may continue: only the transcript is kept.
+    let mut conversation = Conversation::resume(conversation.transcript().clone(), Limits::default());
+    approver.0.store(true, Ordering::Relaxed);
+    let ending = converse(&mut conversation, &engine, ports, &cancel).await.unwrap();
+    assert_eq!(ending, Ending::Finished { unapproved: 0, unsandboxed: 0 });
+    assert!(notes.lines.lock().unwrap().contains(&"started 2".to_owned()));
 }
 
 struct Run {

@@ -4,6 +4,7 @@
 //! ones. The loop, `ensembles call` and the MCP server share `judge`. It returns an [`Approved`] with exactly the arguments
 //! that will run, so that nothing else can run.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use converse_canister::{Digest, Invocation, InvocationResult, Outcome, SeenData};
@@ -41,6 +42,11 @@ type Lists = Vec<Option<Vec<Arc<Tool>>>>;
 pub struct Roster {
     ensembles: Arc<Vec<Ensemble>>,
     tools: Arc<Mutex<Lists>>,
+    /// Number of changes of the tools, and of those that the offer has.
+    changes: Arc<AtomicU64>,
+    offered: Arc<AtomicU64>,
+    /// The ensembles of this view; `None` for all.
+    only: Option<Arc<[String]>>,
     rules: Rules,
     /// Replaced as a whole when tools change. An offer in use stays valid.
     offer: Arc<RwLock<Arc<Offer>>>,
@@ -77,6 +83,9 @@ impl Roster {
         let roster = Self {
             ensembles: Arc::new(ensembles),
             tools: Arc::new(Mutex::new(tools)),
+            changes: Arc::default(),
+            offered: Arc::default(),
+            only: None,
             rules: rules.into(),
             offer: Arc::new(RwLock::new(Arc::new(offer))),
             search: Arc::default(),
@@ -94,6 +103,9 @@ impl Roster {
         Self {
             ensembles: Arc::clone(&self.ensembles),
             tools: Arc::clone(&self.tools),
+            changes: Arc::clone(&self.changes),
+            offered: Arc::clone(&self.offered),
+            only: self.only.clone(),
             rules: self.rules.clone(),
             offer: Arc::clone(&self.offer),
             search: Arc::clone(&self.search),
@@ -101,6 +113,22 @@ impl Roster {
             gate: Arc::clone(&self.gate),
             caller,
         }
+    }
+
+    /// Returns a roster of these ensembles (`None` for all) with rules of its own, for conversations with other settings.
+    /// Connections are shared, and so are changes of the tools.
+    #[must_use]
+    pub fn view(&self, only: Option<&[String]>, rules: Rules) -> Self {
+        let view = Self {
+            offered: Arc::default(),
+            only: only.map(Into::into),
+            rules,
+            offer: Arc::default(),
+            search: Arc::default(),
+            ..self.for_caller(self.caller)
+        };
+        view.offer_anew();
+        view
     }
 
     /// Asks every connected ensemble whether its tools have changed, and makes a new offer if so. Called before each model
@@ -113,20 +141,37 @@ impl Roster {
             .zip(connected)
             .map(async |(ensemble, connected)| if connected { ensemble.refresh().await } else { None });
         let news = join_all(asked).await;
-        if news.iter().all(Option::is_none) {
-            return;
+        if news.iter().any(Option::is_some) {
+            let mut lists = self.lists();
+            for (list, news) in lists.iter_mut().zip(news) {
+                if let Some(found) = news {
+                    *list = Some(found.into_iter().map(Arc::new).collect());
+                }
+            }
+            self.changes.fetch_add(1, Ordering::Release);
         }
-        let mut lists = self.lists();
-        for (list, news) in lists.iter_mut().zip(news) {
-            if let Some(found) = news {
-                *list = Some(found.into_iter().map(Arc::new).collect());
+        // Another view may have seen the change first.
+        if self.offered.load(Ordering::Acquire) != self.changes.load(Ordering::Acquire) {
+            for clash in self.offer_anew() {
+                tracing::warn!("{clash}");
             }
         }
-        let (offer, clashes) = Offer::of(&lists);
-        for clash in clashes {
-            tracing::warn!("{clash}");
-        }
+    }
+
+    fn offer_anew(&self) -> Vec<ConnectError> {
+        let changes = self.changes.load(Ordering::Acquire);
+        let (offer, clashes) = self.offer_of_lists();
         self.show(offer);
+        self.offered.store(changes, Ordering::Release);
+        clashes
+    }
+
+    fn offer_of_lists(&self) -> (Offer, Vec<ConnectError>) {
+        let lists = self.lists();
+        let Some(only) = &self.only else { return Offer::of(&lists) };
+        let wanted = |ensemble: &Ensemble| only.iter().any(|name| name == ensemble.name.as_str());
+        let of_view = |(ensemble, list): (&Ensemble, &Option<_>)| list.clone().filter(|_| wanted(ensemble));
+        Offer::of(&self.ensembles.iter().zip(lists.iter()).map(of_view).collect::<Vec<_>>())
     }
 
     fn show(&self, mut offer: Offer) {
@@ -145,8 +190,7 @@ impl Roster {
             offer.search_by(self.search.get(), &self.rules);
             return;
         }
-        let (offer, _) = Offer::of(&self.lists());
-        self.show(offer);
+        self.show(self.offer_of_lists().0);
     }
 
     fn lists(&self) -> MutexGuard<'_, Lists> {

@@ -197,3 +197,27 @@ async fn names_that_meet_later_are_both_left_out_until_they_part() {
     roster.refresh().await;
     assert_eq!(names(&roster), ["a", "b", "c"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_view_has_its_own_rules_and_sees_changes_that_another_view_found() {
+    let (ensembles, rules) = (
+        vec![
+            ensemble("a", None, vec![Tells(vec!["x"]), Tells(vec!["y"])]).0,
+            ensemble("b", None, vec![Tells(vec!["x"])]).0,
+        ],
+        vec![rule("*", Permission::Deny)],
+    );
+    let (all, _) = roster(ensembles).await;
+    let view = all.view(Some(&["a".to_owned()]), rules.into());
+    assert_eq!(
+        (names(&all), names(&view)),
+        (vec!["a__x".to_owned(), "b__x".to_owned()], vec!["a__x".to_owned()])
+    );
+    assert!(matches!(judged(&all, "a__x"), Verdict::Allowed(_)));
+    assert!(matches!(judged(&view, "a__x"), Verdict::Answered(_)), "by its own rules");
+    assert!(matches!(judged(&view, "b__x"), Verdict::Answered(_)), "not of this view");
+    // The news are told once only.
+    all.refresh().await;
+    view.refresh().await;
+    assert_eq!(names(&view), ["a__y"]);
+}

@@ -53,6 +53,7 @@ impl<'h> HostParts<'h> {
             deadline: None,
             can_take_back: true,
             wires: None,
+            roster: None,
         }
     }
 }
@@ -68,6 +69,7 @@ pub struct ConversationBuilder<'h> {
     deadline: Option<Instant>,
     can_take_back: bool,
     wires: Option<Wires>,
+    roster: Option<&'h Roster>,
 }
 
 crate::opaque_debug!(ConversationBuilder<'_>);
@@ -123,8 +125,8 @@ impl<'h> ConversationBuilder<'h> {
     #[doc(hidden)]
     #[must_use]
     pub fn resume(self, history: History) -> Conversation<'h> {
-        let Self { parts, approver, sinks, caller, deadline, can_take_back, wires, .. } = self;
-        let roster = parts.connected.roster.for_caller(caller);
+        let Self { parts, approver, sinks, caller, deadline, can_take_back, wires, roster, .. } = self;
+        let roster = roster.unwrap_or(&parts.connected.roster).for_caller(caller);
         let wires = wires.unwrap_or_else(|| parts.settings.wires());
         Conversation { parts, approver, sinks, history, roster, wires, deadline, can_take_back }
     }
@@ -158,6 +160,14 @@ impl<'h> ConversationBuilder<'h> {
     #[must_use]
     pub fn can_take_back(mut self, can_take_back: bool) -> Self {
         self.can_take_back = can_take_back;
+        self
+    }
+
+    /// Offers these tools instead of those of the host.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn roster(mut self, roster: &'h Roster) -> Self {
+        self.roster = Some(roster);
         self
     }
 

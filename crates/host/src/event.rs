@@ -1,7 +1,10 @@
 //! What happens in a turn, for the program that began it.
 
-use converse_canister::{Cost, Decision, InvocationId, Outcome, Usage};
+use std::time::Duration;
+
+use converse_canister::{Canister, Cost, Decision, InvocationId, Outcome, Usage};
 use converse_engine::{Event as Happened, Sink, SinkError};
+use converse_ensemble::ToolProgress;
 use converse_provider::Delta;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
@@ -32,7 +35,15 @@ pub enum Event {
         id: InvocationId,
         tool: String,
         outcome: Outcome,
+        elapsed: Duration,
     },
+    /// What a running tool reports.
+    ToolProgress {
+        id: InvocationId,
+        progress: ToolProgress,
+    },
+    /// A message has joined the conversation.
+    Appended(Box<Canister>),
     /// A call was decided about.
     Decided {
         id: InvocationId,
@@ -43,6 +54,10 @@ pub enum Event {
     Used {
         usage: Usage,
         cost: Option<Cost>,
+        /// The provider's name of the model.
+        model: String,
+        /// The provider that served the reply.
+        provider: String,
     },
 }
 
@@ -68,15 +83,24 @@ impl Sink for EventSink {
                 let arguments = Value::Object(invocation.arguments.object.clone());
                 send(Event::ToolStarted { id, tool, arguments });
             }),
-            Happened::Finished { invocation, result, .. } => {
+            Happened::Finished { invocation, result, elapsed } => {
                 let (id, tool) = (invocation.id.clone(), tool_name(&invocation.tool));
-                send(Event::ToolFinished { id, tool, outcome: result.outcome });
+                send(Event::ToolFinished { id, tool, outcome: result.outcome, elapsed: *elapsed });
             }
+            Happened::ToolProgress { id, word } => {
+                send(Event::ToolProgress { id: (*id).clone(), progress: (*word).clone() });
+            }
+            Happened::Appended(canister) => send(Event::Appended(Box::new(Canister::clone(canister)))),
             Happened::Decided { id, decision } => {
                 send(Event::Decided { id: (*id).clone(), decision: (*decision).clone() });
             }
             Happened::Warned(text) => send(Event::Warning((*text).to_owned())),
-            Happened::Used { usage, cost, .. } => send(Event::Used { usage: *usage, cost: *cost }),
+            Happened::Used { usage, cost, model, provider, .. } => send(Event::Used {
+                usage: *usage,
+                cost: *cost,
+                model: (*model).to_owned(),
+                provider: (*provider).to_owned(),
+            }),
             _ => {}
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use converse_canister::{Canister, Cost, TurnId};
-use converse_engine::{Event, Sink, SinkError};
+use converse_engine::{Ending, Event, Sink, SinkError};
 use converse_provider::Delta;
 use converse_session::{Body, Session, SessionError};
 use jiff::Timestamp;
@@ -209,6 +209,7 @@ impl Sink for JournalSink {
                 let (model, provider) = ((*model).to_owned(), Some((*provider).to_owned()));
                 self.append([Body::Used { usage: *usage, cost, model, provider }], false)
             }
+            Event::Done(Ending::Postponed { ids }) => self.append([Body::Waiting { ids: ids.clone() }], true),
             Event::Committed { .. } => self.append([], true),
             _ => Ok(()),
         }

@@ -272,7 +272,8 @@ impl Wiring<'_> {
         guardian(self.context.program.as_deref())
     }
 
-    fn rules(&self, list: Vec<Rule>) -> Rules {
+    /// Returns the rules of a conversation in this workspace.
+    pub fn rules(&self, list: Vec<Rule>) -> Rules {
         let private = confined::private(self.world);
         let rules = Rules::new(list).interactive(self.context.can_ask).closed(&private);
         let rules = match self.world.cwd.to_str() {

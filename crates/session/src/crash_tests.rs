@@ -120,7 +120,7 @@ fn written(story: Vec<Body>) -> Vec<u8> {
 }
 
 fn read(bytes: &[u8]) -> Result<Loaded, SessionError> {
-    load(scan(bytes, Synced::default(), Path::new("j"))?, Path::new("j"))
+    Ok(load(scan(bytes, Synced::default(), Path::new("j"))?, Path::new("j"))?.answered())
 }
 
 /// What opening the session makes of the file.

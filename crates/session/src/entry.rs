@@ -38,6 +38,8 @@ pub enum Body {
     Decided { id: InvocationId, decision: Decision },
     /// An invocation is about to run. Synced before it runs, so without this line it did not run.
     Started { id: InvocationId },
+    /// The turn ended before these invocations ran: they wait for a decision, and the next turn may continue with them.
+    Waiting { ids: Vec<InvocationId> },
     /// A reply is complete. Follows the canisters of every reply, and so shows that none is missing.
     Used {
         usage: Usage,
@@ -68,11 +70,12 @@ pub enum Body {
     Other(Map<String, Value>),
 }
 
-pub(crate) const KNOWN: [&str; 10] = [
+pub(crate) const KNOWN: [&str; 11] = [
     "opened",
     "canister",
     "decided",
     "started",
+    "waiting",
     "used",
     "incomplete",
     "condensed",

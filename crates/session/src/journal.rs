@@ -49,10 +49,12 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Opens and repairs a journal. On an error, the journal is unchanged or partly repaired.
-    pub(crate) fn open(dir: &Path, now: Timestamp) -> Result<(Self, Loaded), SessionError> {
+    /// Opens and repairs a journal. On an error, the journal is unchanged or partly repaired. With `resumes`, invocations
+    /// that wait stay open.
+    pub(crate) fn open(dir: &Path, now: Timestamp, resumes: bool) -> Result<(Self, Loaded), SessionError> {
         let mut lock = Lock::take(dir)?;
-        let mut loaded = read(dir)?;
+        let loaded = read_open(dir)?;
+        let mut loaded = if resumes && loaded.is_waiting() { loaded } else { loaded.answered() };
         lock.sign(now)?;
         set_aside(dir, &loaded)?;
         if loaded.header.format < FORMAT {
@@ -125,6 +127,11 @@ impl Journal {
 
 /// Reads a journal without changing it.
 pub(crate) fn read(dir: &Path) -> Result<Loaded, SessionError> {
+    read_open(dir).map(Loaded::answered)
+}
+
+/// The same, with open invocations.
+pub(crate) fn read_open(dir: &Path) -> Result<Loaded, SessionError> {
     let path = dir.join(FILE);
     // Read before the journal, which only grows.
     let noted = Metadata::read(dir);

@@ -26,7 +26,7 @@ const NOT_STARTED: &str = "not run: the session was interrupted before it starte
 #[derive(Debug)]
 pub struct Loaded {
     pub header: Header,
-    /// Without open invocations.
+    /// Without open invocations, unless they wait ([`Store::resume`](crate::Store::resume)).
     pub transcript: Transcript,
     /// Decisions about invocations of the transcript, in order.
     pub decisions: Vec<(InvocationId, Decision)>,
@@ -46,6 +46,12 @@ pub struct Loaded {
     /// will be written.
     pub places: Vec<Place>,
     pub repairs: Vec<Repair>,
+    /// Open invocations that wait for a decision.
+    pub(crate) waiting: HashSet<InvocationId>,
+    /// The text of a reply that was arriving.
+    pub(crate) partial: Option<(TurnId, String)>,
+    /// Time of the last line.
+    pub(crate) last: Timestamp,
     /// Number of the next line, and bytes of the existing ones.
     pub(crate) next_seq: u64,
     pub(crate) length: u64,
@@ -151,6 +157,7 @@ impl Loaded {
     /// Returns a session without messages.
     pub(crate) fn empty(header: Header) -> Self {
         Self {
+            last: header.created,
             header,
             transcript: Transcript::new(),
             decisions: Vec::new(),
@@ -162,6 +169,8 @@ impl Loaded {
             condensed: None,
             places: Vec::new(),
             repairs: Vec::new(),
+            waiting: HashSet::new(),
+            partial: None,
             next_seq: 2,
             length: 0,
             torn: Vec::new(),
@@ -186,13 +195,13 @@ impl Loaded {
     }
 }
 
-/// Builds the conversation. `path` is for errors only.
+/// Builds the conversation, with open invocations. `path` is for errors only.
 pub(crate) fn load(scan: Scan, path: &Path) -> Result<Loaded, SessionError> {
     let Scan { header, entries, length, torn } = scan;
     let next_seq = entries.len() as u64 + 2;
     let last = entries.last().map_or(header.created, |entry| entry.at);
     let Course { live, steps, cut } = Course::of(&entries);
-    let mut loaded = Loaded { next_seq, length, torn, steps, ..Loaded::empty(header) };
+    let mut loaded = Loaded { last, next_seq, length, torn, steps, ..Loaded::empty(header) };
     let bytes = loaded.torn.len();
     if loaded.torn.contains(&b'\n') {
         loaded.repairs.push(Repair::TornTail { line: next_seq, bytes });
@@ -231,6 +240,7 @@ pub(crate) fn load(scan: Scan, path: &Path) -> Result<Loaded, SessionError> {
             Body::Started { id } => {
                 loaded.started.insert(id);
             }
+            Body::Waiting { ids } => loaded.waiting = ids.into_iter().collect(),
             // A summary of more messages than there are is not valid.
             Body::Condensed { condensed } if condensed.covers <= loaded.places.len() => {
                 loaded.condensed = Some(condensed);
@@ -238,7 +248,7 @@ pub(crate) fn load(scan: Scan, path: &Path) -> Result<Loaded, SessionError> {
             _ => {}
         }
     }
-    loaded.complete(partial, last);
+    loaded.partial = partial;
     Ok(loaded)
 }
 
@@ -256,9 +266,18 @@ impl Loaded {
         }
     }
 
+    /// Returns whether the conversation can go on with its open invocations: some wait, and none was started.
+    pub(crate) fn is_waiting(&self) -> bool {
+        let open = self.transcript.open();
+        open.iter().any(|one| self.waiting.contains(&one.id))
+            && open.iter().all(|one| !self.started.contains(&one.id))
+    }
+
     /// Adds results for open invocations, and the text of a reply that was arriving. Their positions follow the lines about
     /// incomplete replies.
-    fn complete(&mut self, partial: Option<(TurnId, String)>, at: Timestamp) {
+    #[must_use]
+    pub(crate) fn answered(mut self) -> Self {
+        let (at, partial) = (self.last, self.partial.take());
         let incomplete =
             self.repairs.iter().filter(|repair| matches!(repair, Repair::IncompleteReply { .. }));
         let mut seq = self.next_seq + incomplete.count() as u64;
@@ -279,6 +298,7 @@ impl Loaded {
                 seq += 1;
             }
         }
+        self
     }
 
     /// Sets the time of the canisters that repairs added.

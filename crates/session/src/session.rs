@@ -41,8 +41,14 @@ impl Session {
         Ok(Self::of(dir, id, journal, Loaded::empty(header), Metadata::default(), clean))
     }
 
-    pub(crate) fn open(dir: &Path, id: Uuid, now: Timestamp, clean: &Clean) -> Result<Self, SessionError> {
-        let (journal, mut loaded) = Journal::open(dir, now)?;
+    pub(crate) fn open(
+        dir: &Path,
+        id: Uuid,
+        now: Timestamp,
+        resumes: bool,
+        clean: &Clean,
+    ) -> Result<Self, SessionError> {
+        let (journal, mut loaded) = Journal::open(dir, now, resumes)?;
         files::sweep(dir).map_err(SessionError::io(dir))?;
         if let Some(kept) = metadata::set_aside(dir)? {
             loaded.repairs.push(Repair::Metadata { kept });

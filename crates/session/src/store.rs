@@ -106,7 +106,18 @@ impl Store {
 
     /// Locks, reads and repairs a session, and returns it for writing.
     pub fn open(&self, id: Uuid, now: Timestamp) -> Result<Session, SessionError> {
-        Session::open(&self.existing(id)?, id, now, &self.clean)
+        Session::open(&self.existing(id)?, id, now, false, &self.clean)
+    }
+
+    /// The same, for a turn that may continue with invocations that wait for a decision: they stay open.
+    pub fn resume(&self, id: Uuid, now: Timestamp) -> Result<Session, SessionError> {
+        Session::open(&self.existing(id)?, id, now, true, &self.clean)
+    }
+
+    /// Reads a session without locking or writing. Invocations that wait for a decision are open.
+    pub fn read_waiting(&self, id: Uuid) -> Result<Loaded, SessionError> {
+        let loaded = journal::read_open(&self.existing(id)?)?;
+        Ok(if loaded.is_waiting() { loaded } else { loaded.answered() })
     }
 
     /// Reads a session as it would be after repairs, without locking or writing.

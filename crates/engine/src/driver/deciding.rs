@@ -4,10 +4,11 @@ use converse_canister::{Arguments, Cost, Decision, Invocation, InvocationId, Inv
 use converse_ensemble::{Approved, Pending, Verdict};
 
 use super::{Driver, edit_note, halted};
-use crate::{EngineError, Event, SinkError};
+use crate::{Ending, EngineError, Event, SinkError};
 
 impl Driver<'_> {
-    pub(super) async fn decide(&mut self, undecided: &[Invocation]) -> Result<(), EngineError> {
+    /// Returns how the turn ends if the answers of the approver come later.
+    pub(super) async fn decide(&mut self, undecided: &[Invocation]) -> Result<Option<Ending>, EngineError> {
         let mut pending = Vec::new();
         for invocation in undecided {
             match self.engine.roster.judge_after(invocation, self.conversation.seen()) {
@@ -20,7 +21,7 @@ impl Driver<'_> {
                 Verdict::Allowed(approved) => {
                     match self.over_its_limit(approved.id(), approved.tool(), approved.max_invocations()) {
                         Some(result) => self.append_result(result)?,
-                        None if !self.affords(&pending, approved.cost()) => return Ok(()),
+                        None if !self.affords(&pending, approved.cost()) => return Ok(None),
                         None => {
                             self.decided(&invocation.id, &Decision::Allow { rule: approved.rule.clone() })?;
                             self.approve(approved);
@@ -30,19 +31,27 @@ impl Driver<'_> {
                 Verdict::Ask(waiting) => {
                     match self.over_its_limit(waiting.id(), waiting.tool(), waiting.max_invocations()) {
                         Some(result) => self.append_result(result)?,
-                        None if !self.affords(&pending, waiting.cost()) => return Ok(()),
+                        None if !self.affords(&pending, waiting.cost()) => return Ok(None),
                         None => pending.push(waiting),
                     }
                 }
             }
         }
         if pending.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
-        if !self.ports.approver.can_ask() {
-            return pending.into_iter().try_for_each(|waiting| self.nobody_to_ask(&waiting));
+        let approver = self.ports.approver;
+        if !approver.can_ask() {
+            pending.into_iter().try_for_each(|waiting| self.nobody_to_ask(&waiting))?;
+            return Ok(None);
         }
-        self.ask(pending, undecided).await
+        self.ports.emit(&Event::Deciding(&pending))?;
+        if approver.postpones(&pending) {
+            let ids = pending.iter().map(|waiting| waiting.id().clone()).collect();
+            return Ok(Some(Ending::Postponed { ids }));
+        }
+        self.ask(pending, undecided).await?;
+        Ok(None)
     }
 
     /// Counts a call of a tool. Returns the result of a call that is one too many in this turn, which nobody is asked
@@ -68,7 +77,6 @@ impl Driver<'_> {
     }
 
     async fn ask(&mut self, pending: Vec<Pending>, undecided: &[Invocation]) -> Result<(), EngineError> {
-        self.ports.emit(&Event::Deciding(&pending))?;
         let decisions = tokio::select! {
             decisions = self.ports.approver.decide(&pending) => decisions,
             ending = halted(self.engine, self.cancel) => {

@@ -6,6 +6,7 @@ use crate::context::RunContext;
 use crate::failure::{Failure, Kind};
 use crate::interrupt::Interrupt;
 use converse_text::safe;
+use converse_text::wording::counted;
 
 pub fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failure> {
     let limit = |message: String| Failure::new(Kind::Limit, "limit", message).resumable();
@@ -44,6 +45,10 @@ pub fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failure> {
         Ending::InvalidAnswer { errors } => {
             let message = format!("no answer matched the schema: {errors}");
             Failure::new(Kind::ProviderNonsense, "unfit-answer", message).resumable()
+        }
+        Ending::Postponed { ids } => {
+            let message = format!("{} waits for an approval", counted(ids.len(), "invocation"));
+            Failure::new(Kind::Unapproved, "waiting", message).resumable()
         }
         Ending::Stopped { id, tool } => {
             let tool = safe(&tool);

@@ -1,7 +1,7 @@
 //! Where a conversation is kept: the sessions of this user, opened and begun.
 
 use converse_canister::Canister;
-use converse_session::{Clean, Repair, Session, Store, Uuid, label_name, new_id};
+use converse_session::{Clean, Repair, Session, SessionError, Store, Uuid, label_name, new_id};
 use jiff::Timestamp;
 
 use crate::context::RunContext;
@@ -32,8 +32,17 @@ pub fn required(world: &World) -> Result<Store, Failure> {
 
 /// Opens the session and repairs it; repairs are reported.
 pub fn open(id: Uuid, context: &RunContext, world: &World) -> Result<Session, Failure> {
-    let store = cleaned(required(world)?, context);
-    let session = store.open(id, World::now()).map_err(Failure::of_session)?;
+    opened(cleaned(required(world)?, context).open(id, World::now()), context)
+}
+
+/// The same, with the invocations open that wait for a decision.
+pub fn resume(id: Uuid, context: &RunContext, world: &World) -> Result<Session, Failure> {
+    opened(cleaned(required(world)?, context).resume(id, World::now()), context)
+}
+
+fn opened(session: Result<Session, SessionError>, context: &RunContext) -> Result<Session, Failure> {
+    let session = session.map_err(Failure::of_session)?;
+    let id = session.id;
     let canisters = session.loaded.transcript.as_slice();
     let repairs = session.loaded.repairs.iter().map(|repair| told(repair, canisters));
     context.warn_all(repairs.map(|repair| format!("warning: session {id}: {}", safe_line(&repair, REPAIR))));

@@ -3,6 +3,10 @@ use converse_canister::{Arguments, Assistant, Invocation, Stop, User};
 use super::*;
 
 fn loaded(bodies: impl IntoIterator<Item = Body>) -> Loaded {
+    open(bodies).answered()
+}
+
+fn open(bodies: impl IntoIterator<Item = Body>) -> Loaded {
     let at = Timestamp::UNIX_EPOCH;
     let entries = bodies.into_iter().enumerate();
     let entries = entries.map(|(index, body)| Entry { seq: index as u64 + 2, at, body }).collect();
@@ -61,4 +65,29 @@ fn a_reply_that_was_arriving_is_kept_as_cut_and_only_once() {
 
 fn mended_lines(loaded: &Loaded, lines: Vec<Body>) -> impl Iterator<Item = Body> {
     lines.into_iter().chain(loaded.amendments())
+}
+
+#[test]
+fn invocations_that_wait_stay_open_until_one_is_started() {
+    let turn = TurnId(1);
+    let (first, second) = (InvocationId::of(turn, 0), InvocationId::of(turn, 1));
+    let reply = Assistant { turn, content: vec![], native: None, stop: Stop::End, response_id: None };
+    let call = |id: &InvocationId| {
+        let (tool, arguments) = ("t".to_owned(), Arguments::parse("{}"));
+        Canister::Invocation(Invocation { turn, id: id.clone(), wire_id: None, tool, arguments, seal: None })
+    };
+    let used = Body::Used { usage: Usage::default(), cost: None, model: "m".to_owned(), provider: None };
+    let waiting = Body::Waiting { ids: vec![second.clone()] };
+    let said = [Canister::User(User::text("x")), Canister::Assistant(reply), call(&first), call(&second)];
+    let said: Vec<Body> = said.into_iter().map(Body::from).chain([used]).collect();
+    let load = |more: &[Body]| open([said.clone(), more.to_vec()].concat());
+
+    let waits = load(std::slice::from_ref(&waiting));
+    assert!(waits.is_waiting() && waits.transcript.open().len() == 2);
+    let answered = waits.answered();
+    let expected = [first.clone(), second].map(|id| Repair::NotStarted { id });
+    assert_eq!((answered.transcript.open().len(), answered.repairs), (0, expected.to_vec()));
+
+    assert!(!load(&[]).is_waiting(), "it was interrupted");
+    assert!(!load(&[waiting, Body::Started { id: first }]).is_waiting(), "its outcome is unknown");
 }
