@@ -181,7 +181,7 @@ def as_server(suite, binary, fakes):
         f"command = {json.dumps([str(fakes), 'fake-server', '--conformance'])}\n"
     )
     # The suite's client says that it is a page of this very address; no page may call unless it is named.
-    words = [binary, "serve", "--http", "127.0.0.1:{port}", "--allowed-origin", "http://127.0.0.1:{port}"]
+    words = [binary, "serve", "--http", "127.0.0.1:{port}", "--no-auth", "--allowed-origin", "http://127.0.0.1:{port}"]
     words += ["--ensembles", ensembles, "--ensemble", "suite", "--allow", "suite.*", "--bare-names"]
     for revision in suite.revisions:
         names = suite.required("server", revision)

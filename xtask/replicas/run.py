@@ -45,7 +45,7 @@ class Gateway:
 
     def __init__(self, binary, directory, name):
         self.port, self.name, self.program = kit.free_port(), name, None
-        self.words = [binary, "serve", "--http", f"127.0.0.1:{self.port}", "-e", "noted", "--allow", "noted.note"]
+        self.words = [binary, "serve", "--http", f"127.0.0.1:{self.port}", "--no-auth", "-e", "noted", "--allow", "noted.note"]
         self.words += ["--ensembles", directory / "ensembles"]
         self.options = {"cwd": directory, "env": {"HOME": str(directory / name)}}
         self.start()

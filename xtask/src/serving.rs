@@ -106,8 +106,17 @@ impl Plan {
     /// A gateway that answers. Its stderr is `NAME.log`.
     pub(crate) fn serve(&self, name: &str, at: SocketAddr) -> Result<Held> {
         let log = self.dir.join(format!("{name}.log"));
-        let words =
-            ["serve", "--http", &at.to_string(), "-e", "noted", "--allow", "noted.note", "--ensembles"];
+        let words = [
+            "serve",
+            "--http",
+            &at.to_string(),
+            "--no-auth",
+            "-e",
+            "noted",
+            "--allow",
+            "noted.note",
+            "--ensembles",
+        ];
         let command = Command::new(&self.binary)
             .args(words)
             .arg(self.dir.join("ensembles"))

@@ -193,6 +193,23 @@ impl Roster {
         self.show(self.offer_of_lists().0);
     }
 
+    /// Returns the same tools with other rules.
+    #[must_use]
+    pub fn with_rules(&self, rules: Rules) -> Self {
+        self.view(self.only.as_deref(), rules)
+    }
+
+    /// Returns all ensembles, connected or not.
+    pub fn ensembles(&self) -> &[Ensemble] {
+        &self.ensembles
+    }
+
+    /// Returns this roster for one turn, which keeps long texts and pictures of results in its own place.
+    #[must_use]
+    pub fn keeping(&self, artefacts: Arc<dyn Artefacts>) -> Self {
+        Self { artefacts, ..self.for_caller(self.caller) }
+    }
+
     fn lists(&self) -> MutexGuard<'_, Lists> {
         self.tools.lock()
     }

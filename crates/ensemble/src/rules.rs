@@ -100,6 +100,12 @@ impl Rules {
         Self { list: Arc::new(RwLock::new(list)), ..self.clone() }
     }
 
+    /// Returns rules of the same workspace with another list, which is not shared.
+    #[must_use]
+    pub fn with_list(&self, list: Vec<Rule>) -> Self {
+        Self { list: Arc::new(RwLock::new(list)), home_confirmed: Arc::default(), ..self.clone() }
+    }
+
     /// Returns all current rules.
     pub fn all(&self) -> Vec<Rule> {
         self.list().clone()

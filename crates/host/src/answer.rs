@@ -44,7 +44,10 @@ impl Wanted {
             .map_err(|why| failed(why).hint("expected a JSON Schema such as {\"type\": \"object\", …}"))
     }
 
-    fn of(schema: Value) -> Result<Self, String> {
+    /// # Errors
+    ///
+    /// Why it is not a schema.
+    pub fn of(schema: Value) -> Result<Self, String> {
         if !schema.is_object() {
             return Err("not a schema: expected a JSON object".to_owned());
         }

@@ -3,12 +3,16 @@
 //! Fails closed: a file that is damaged, too large, not a regular file or writable by others holds no answers, and is
 //! not overwritten. Answers are rules that allow, so any rule that asks or denies overrides them.
 
+mod memory;
+mod proposals;
+
 use std::collections::BTreeSet;
 
 use converse_config::{
     Approval, Diagnostic, MAX_APPROVALS, Rule, Scope, SourceMap, approvals_text, parse_approvals,
 };
 
+pub use self::memory::{MAX_ARGUMENTS, Memory, Offered, Reach, fixed, written};
 use crate::world::World;
 use converse_session::files::PrivateText;
 

@@ -22,6 +22,8 @@ pub struct Kept {
     /// Whether sessions will be added later.
     awaited: bool,
     held: Arc<Mutex<Held>>,
+    /// Where blobs are looked for that are not here.
+    shared: Option<Arc<Kept>>,
 }
 
 #[derive(Debug, Default)]
@@ -60,7 +62,12 @@ impl Kept {
 
     /// Creates a store for a run whose sessions may begin later: see [`Kept::settle`].
     pub fn awaiting(awaited: bool) -> Self {
-        Self { sessions: Arc::default(), awaited, held: Arc::default() }
+        Self { sessions: Arc::default(), awaited, held: Arc::default(), shared: None }
+    }
+
+    /// Creates a store for one of several turns at once: it stores for itself, and also finds the blobs of `shared`.
+    pub fn over(shared: &Self) -> Self {
+        Self { shared: Some(Arc::new(shared.clone())), ..Self::new(None) }
     }
 
     /// Sets the sessions.
@@ -171,7 +178,7 @@ impl Blobs for Kept {
     fn bytes(&self, digest: &Digest) -> Option<Arc<[u8]>> {
         let kept = self.sessions().iter().find_map(|contents| contents.get(digest).ok().flatten());
         let held = || self.held.lock().contents.get(digest).cloned();
-        kept.or_else(held)
+        kept.or_else(held).or_else(|| self.shared.as_ref()?.bytes(digest))
     }
 }
 

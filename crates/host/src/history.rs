@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use converse_canister::{Blobs as _, Condensed, Transcript};
+use converse_canister::{Blobs as _, Condensed, Transcript, TranscriptError};
 use converse_engine::{ContextState, Conversation as Loop, Event, Limits, Sink};
 use converse_session::{Body, Contents, Session, Uuid, digests};
 
@@ -120,6 +120,31 @@ impl History {
     /// Replaces the messages, and keeps what was learnt about the context window of the model.
     pub fn replace(&mut self, transcript: Transcript, condensed: Option<Condensed>) {
         self.state = resumed(transcript, condensed, self.state.context_state().clone(), Limits::default());
+    }
+
+    /// Returns the conversation to its state with this many messages.
+    ///
+    /// # Errors
+    ///
+    /// The session cannot be written, or its message there is in the middle of a reply.
+    pub fn rewind(&mut self, messages: usize) -> Result<(), Failure> {
+        let said = self.transcript().as_slice();
+        let left = said.get(..messages).unwrap_or(said).to_vec();
+        if left.len() == said.len() {
+            return Ok(());
+        }
+        let cut = |error: TranscriptError| Failure::usage("no-such-message", error.to_string());
+        let left = Transcript::try_from(left).map_err(cut)?;
+        if left.has_open() {
+            return Err(Failure::usage("no-such-message", "the message is in the middle of a reply"));
+        }
+        let condensed =
+            self.condensed().filter(|condensed| condensed.covers <= left.as_slice().len()).cloned();
+        if let Some(journal) = &self.journal {
+            journal.rewind(messages)?;
+        }
+        self.replace(left, condensed);
+        Ok(())
     }
 
     /// Waits until every message is on disk.

@@ -41,7 +41,6 @@ macro_rules! opaque_debug {
     };
 }
 
-mod answer;
 mod cache;
 mod cassette;
 mod conversation;
@@ -61,6 +60,8 @@ mod understudy;
 mod vault;
 
 // For the crates of the program `converse`. These modules are not part of the API and change without notice.
+#[doc(hidden)]
+pub mod answer;
 #[doc(hidden)]
 pub mod approvals;
 #[doc(hidden)]

@@ -233,11 +233,6 @@ impl Settings {
         };
         let answer = schema.map(|path| Wanted::read(path, world)).transpose()?;
         let model = model::choose(named, files, world)?;
-        if answer.is_some() && model.is_understudy() {
-            let message =
-                "`--schema` needs a language model; the understudy answers with the results of tools";
-            return Err(model::with_a_model(Failure::usage("schema-understudy", message)));
-        }
         let limits = limits(args, files);
         require_price(&model, limits.cost)?;
         let compaction =
@@ -245,15 +240,12 @@ impl Settings {
         let instead = fallback(args, compared.is_some(), &preset, files)?;
         let fallbacks = fallbacks(instead, &model, limits.cost, &args.cassette, files, world)?;
         args.cassette.names([&model].into_iter().chain(&fallbacks.models));
-        Ok(Self {
+        let mut settings = Self {
             fallbacks,
             model,
             system,
-            controls: Controls {
-                answer: answer.as_ref().map(Wanted::format),
-                ..controls(args, &preset, files)
-            },
-            answer,
+            controls: controls(args, &preset, files),
+            answer: None,
             limits,
             timeouts: timeouts(&files.timeouts),
             connect_timeout: files.timeouts.connect.unwrap_or(Duration::from_secs(10)),
@@ -264,7 +256,27 @@ impl Settings {
             ephemeral: args.ephemeral || files.ephemeral.unwrap_or(false),
             audit: files.audit.unwrap_or(true),
             cassette: args.cassette.clone(),
-        })
+        };
+        answer.map_or(Ok(()), |wanted| settings.expect_answer(wanted))?;
+        Ok(settings)
+    }
+}
+
+impl Settings {
+    /// Sets the schema of the answer.
+    ///
+    /// # Errors
+    ///
+    /// The understudy answers with the results of tools.
+    pub fn expect_answer(&mut self, wanted: Wanted) -> Result<(), Failure> {
+        if self.model.is_understudy() {
+            let message =
+                "`--schema` needs a language model; the understudy answers with the results of tools";
+            return Err(model::with_a_model(Failure::usage("schema-understudy", message)));
+        }
+        self.controls.answer = Some(wanted.format());
+        self.answer = Some(wanted);
+        Ok(())
     }
 }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 
-pub(crate) use self::admission::Admission;
+pub(crate) use self::admission::{Admission, Principal};
 pub use self::issuer::{AccessError, Issuer};
 pub use self::keyring::KeyFetcher;
 pub use self::tokens::{TokenError, Tokens};
@@ -27,6 +27,8 @@ pub use self::tokens::{TokenError, Tokens};
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     tokens: Option<Arc<Tokens>>,
+    /// The token of the user who runs the server.
+    owner: Option<Arc<Tokens>>,
     issuer: Option<Arc<Issuer>>,
 }
 
@@ -53,6 +55,12 @@ impl Access {
         Self { tokens: Some(tokens), ..self }
     }
 
+    /// Admits the user who runs the server, whose sessions are those of the command line.
+    #[must_use]
+    pub fn with_owner(self, token: Tokens) -> Self {
+        Self { owner: Some(Arc::new(token)), ..self }
+    }
+
     #[must_use]
     pub fn with_issuer(self, issuer: Issuer) -> Self {
         Self { issuer: Some(Arc::new(issuer)), ..self }
@@ -60,7 +68,7 @@ impl Access {
 
     /// Returns whether every request is admitted.
     pub fn is_open(&self) -> bool {
-        self.tokens.is_none() && self.issuer.is_none()
+        self.tokens.is_none() && self.owner.is_none() && self.issuer.is_none()
     }
 
     pub(crate) fn issuer(&self) -> Option<&Issuer> {
@@ -71,7 +79,16 @@ impl Access {
         if self.is_open() {
             return Ok(Admission::open());
         }
-        let token = bearer::token(headers).ok_or(Denied::Missing)?;
+        self.admit_token(bearer::token(headers).ok_or(Denied::Missing)?).await
+    }
+
+    /// Admits a token that did not come in the `Authorization` header.
+    pub(crate) async fn admit_token(&self, token: &str) -> Result<Admission, Denied> {
+        if let Some(owner) = &self.owner
+            && let Some(digest) = owner.find(token)
+        {
+            return Ok(Admission::of_owner(owner, digest));
+        }
         if let Some(tokens) = &self.tokens
             && let Some(digest) = tokens.find(token)
         {

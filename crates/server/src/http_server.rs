@@ -22,10 +22,12 @@ use tokio_util::sync::CancellationToken;
 use self::connection::Connections;
 pub use self::hosts::Hosts;
 pub use self::listener::HttpListener;
+pub(crate) use self::replies::{Reply, reply};
 pub(crate) use self::router::StreamDeadline;
 use self::router::{HttpState, Router};
 use crate::access::Access;
 use crate::counters::Counters;
+use crate::front::Front;
 
 /// The path of the MCP endpoint.
 pub const PATH: &str = "/mcp";
@@ -38,6 +40,8 @@ const METRICS_CONNECTIONS: usize = 16;
 pub struct HttpOptions {
     pub access: Access,
     pub hosts: Hosts,
+    /// What is served beside MCP.
+    pub front: Option<Arc<Front>>,
     /// A separate address of `/metrics`, without access control. If `None`, `/metrics` is at the address of the tools, with
     /// the same access control.
     pub metrics: Option<HttpListener>,
@@ -101,8 +105,9 @@ pub async fn listen<H>(
 ) where
     H: ServerHandler + Send + Sync + 'static,
 {
-    let HttpOptions { access, hosts, metrics, drain, limits } = options;
-    let state = HttpState { access, hosts, counters: Arc::clone(&counters), stop: stop.clone(), limits };
+    let HttpOptions { access, hosts, front, metrics, drain, limits } = options;
+    let state =
+        HttpState { access, hosts, front, counters: Arc::clone(&counters), stop: stop.clone(), limits };
     let router = Router::for_tools(state, make_handler, metrics.is_none());
     let over = CancellationToken::new();
     let metrics_task = metrics.map(|listener| {

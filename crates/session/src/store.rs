@@ -193,6 +193,11 @@ impl Store {
         Ok(all)
     }
 
+    /// Returns one session as [`list`](Self::list) does.
+    pub fn summary(&self, id: Uuid) -> Result<Summary, SessionError> {
+        Ok(Summary::of(&self.existing(id)?, id))
+    }
+
     /// Finds a session by its id, its name, the beginning of its id, or `last`.
     pub fn resolve(&self, text: &str) -> Result<Uuid, SessionError> {
         if text == LAST {

@@ -2,9 +2,7 @@
 
 mod answers;
 mod editing;
-mod memory;
 mod pattern;
-mod proposals;
 mod question;
 mod reading;
 mod several;
@@ -30,8 +28,9 @@ use converse_host::world::World;
 use converse_text::safe;
 
 use answers::{Answer, Choices};
-pub use memory::Memory;
-use memory::{Offered, Reach};
+pub use converse_host::approvals::Memory;
+use converse_host::approvals::{Offered, Reach};
+use editing::Editing;
 use question::{QuestionText, flowing, painted};
 pub(crate) use reading::read_answer;
 use shown::Much;
@@ -44,18 +43,19 @@ pub struct TerminalApprover {
     can_ask: bool,
     progress: Arc<TerminalView>,
     memory: Option<Memory>,
+    editing: Editing,
 }
 
 converse_host::opaque_debug!(TerminalApprover);
 
 impl TerminalApprover {
     pub fn new(can_ask: bool, progress: Arc<TerminalView>) -> Self {
-        Self { can_ask, progress, memory: None }
+        Self { can_ask, progress, memory: None, editing: Editing::default() }
     }
 
     /// One that also takes answers for more than one call.
-    pub fn remembering(self, memory: Memory) -> Self {
-        Self { memory: Some(memory), ..self }
+    pub fn remembering(self, memory: Memory, world: &World) -> Self {
+        Self { memory: Some(memory), editing: Editing::of(world), ..self }
     }
 
     /// Returns one decision per call. The question names `who`, if several models may ask.
@@ -161,7 +161,7 @@ impl TerminalApprover {
     /// Other arguments, judged as the model's were.
     async fn edited(&self, pending: &Pending) -> Result<Pending, String> {
         let memory = self.memory.as_ref().ok_or("nothing can be edited here")?;
-        let arguments = memory.editing.arguments(&self.progress, pending).await?;
+        let arguments = self.editing.arguments(&self.progress, pending).await?;
         pending.edited(arguments, &memory.rules)
     }
 

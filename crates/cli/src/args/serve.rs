@@ -36,7 +36,26 @@ pub(crate) struct ServeArgs {
     pub(crate) drain: f64,
 
     #[command(flatten)]
+    pub(crate) routes: RouteArgs,
+
+    #[command(flatten)]
     pub(crate) front: FrontArgs,
+}
+
+/// What is served over HTTP beside MCP.
+#[derive(Debug, Args)]
+pub(crate) struct RouteArgs {
+    /// Serve models as OpenAI's API does, at /v1 (chat completions, models)
+    #[arg(long, requires = "http")]
+    pub(crate) openai: bool,
+
+    /// Maximum number of concurrent turns; further ones are refused with 429
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_536), requires = "openai")]
+    pub(crate) max_turns: u32,
+
+    /// End a turn when its client disconnects [default: the turn goes on]
+    #[arg(long, requires = "openai")]
+    pub(crate) cancel_on_disconnect: bool,
 }
 
 /// Access over HTTP.

@@ -11,8 +11,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use converse_config::SettingsPlan;
 use converse_engine::{Sink, SinkError};
-use converse_server::{Audit, Caller, Gateway, GatewayParts, NameConflict, Pipes, serve_stdio};
+use converse_ensemble::Rules;
+use converse_host::TurnOptions;
+use converse_server::{
+    Audit, Caller, Front, FrontOptions, FrontParts, Gateway, GatewayParts, NameConflict, Pipes, TurnParts,
+    TurnQueue, serve_stdio,
+};
 
 use crate::args::ServeArgs;
 use converse_host::audit::AuditSink;
@@ -80,7 +86,8 @@ impl Serving<'_> {
             return Err(failure);
         }
         console.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
-        let served = self.served(&connected, Arc::clone(&audit), contents, transport).await;
+        let front = self.front(&connected, files, wiring.rules(Vec::new()));
+        let served = self.served(&connected, Arc::clone(&audit), contents, transport, front).await;
         // Concurrently: a client that does not read and a log that cannot be written must not delay the servers.
         let carried = async {
             match written {
@@ -99,11 +106,12 @@ impl Serving<'_> {
         audit: Arc<GatewayAudit>,
         contents: Kept,
         transport: ClientTransport,
+        front: Option<(Arc<Front>, TurnQueue)>,
     ) -> Result<(), Failure> {
         let parts = GatewayParts {
             roster: connected.roster.for_caller(0),
             audit,
-            blobs: Arc::new(contents),
+            blobs: Arc::new(contents.clone()),
             bare_names: self.args.bare_names,
             max_calls: usize::try_from(self.args.max_calls).unwrap_or(usize::MAX),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -117,10 +125,20 @@ impl Serving<'_> {
                 drop(self.console.context.take_warnings());
             }
         };
+        let (routes, queue) = front.unzip();
+        let turns = async {
+            if let Some(queue) = queue {
+                let parts = TurnParts { context: &self.console.context, connected, contents: &contents };
+                queue.run(parts, self.interrupt.token.clone(), self.drain).await;
+            }
+        };
         let served = async {
             match transport {
                 ClientTransport::Http(address, guarded) => {
-                    front::serve(self, guarded, &gateway, address).await
+                    let http = front::serve(self, guarded, &gateway, routes, address);
+                    // The answers of the last turns are sent before the connections end.
+                    let (served, ()) = tokio::join!(http, turns);
+                    served
                 }
                 ClientTransport::Stdio(pipes) => self.stdio(&gateway, pipes).await,
             }
@@ -129,6 +147,25 @@ impl Serving<'_> {
             served = served => served,
             () = news => Ok(()),
         }
+    }
+
+    /// What is served beside MCP, if anything is asked for.
+    fn front(
+        &self,
+        connected: &Connected,
+        files: SettingsPlan,
+        rules: Rules,
+    ) -> Option<(Arc<Front>, TurnQueue)> {
+        let routes = &self.args.routes;
+        let options = FrontOptions {
+            openai: routes.openai,
+            cancel_on_disconnect: routes.cancel_on_disconnect,
+            max_turns: usize::try_from(routes.max_turns).unwrap_or(usize::MAX),
+        };
+        let turn = TurnOptions { rules: self.args.rules.options(), ..TurnOptions::default() };
+        let (world, roster) = (self.world, &connected.roster);
+        let parts = FrontParts { options, world, files, turn, roster, rules };
+        options.openai.then(|| Front::new(parts, self.interrupt.token.clone()))
     }
 
     /// Serves one client. After a signal, its open calls are answered, and the run succeeds.

@@ -21,7 +21,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("converse-ensemble", &["converse-canister", "converse-config", "converse-process"]),
     ("converse-mcp", &["converse-canister", "converse-config", "converse-ensemble", "converse-process"]),
     ("converse-engine", &["converse-canister", "converse-ensemble", "converse-provider"]),
-    ("converse-server", &["converse-canister", "converse-config", "converse-engine", "converse-ensemble"]),
+    (
+        "converse-server",
+        &[
+            "converse-canister",
+            "converse-config",
+            "converse-engine",
+            "converse-ensemble",
+            "converse-host",
+            "converse-provider",
+            "converse-session",
+        ],
+    ),
     (
         "converse-host",
         &[

@@ -1,5 +1,6 @@
 //! `converse serve --http`: who is let in, and how it ends. The front itself is tested in its crate.
 
+mod openai;
 mod tokens;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -30,12 +31,12 @@ struct Gate {
 
 impl Gate {
     fn open(env: &TestEnv, flags: &[&str]) -> Self {
-        Self::begun(&mut env.command([&["serve", "--http", "127.0.0.1:0"], flags].concat()))
+        Self::begun(&mut env.command([&["serve", "--http", "127.0.0.1:0", "--no-auth"], flags].concat()))
     }
 
     /// With so many open files at most.
     fn narrow(env: &TestEnv, files: u32, flags: &[&str]) -> Self {
-        let wide = env.command([&["serve", "--http", "127.0.0.1:0"], flags].concat());
+        let wide = env.command([&["serve", "--http", "127.0.0.1:0", "--no-auth"], flags].concat());
         let mut narrow = Command::new("sh");
         narrow.arg("-c").arg(format!("ulimit -n {files}; exec \"$0\" \"$@\""));
         narrow.arg(wide.get_program()).args(wide.get_args()).env_clear();

@@ -62,16 +62,23 @@ fn told(repair: &Repair, canisters: &[Canister]) -> String {
     }
 }
 
+/// Creates the session with this id.
+pub fn begin(id: Uuid, now: Timestamp, context: &RunContext, world: &World) -> Result<Session, Failure> {
+    let program = concat!("converse ", env!("CARGO_PKG_VERSION"));
+    let created = cleaned(required(world)?, context).create(id, program, now);
+    created.map(Session::fleeting).map_err(Failure::of_session)
+}
+
 /// Creates a session. If that is not possible, the conversation continues without one, and the user is warned.
 pub fn create(now: Timestamp, context: &RunContext, world: &World) -> Option<Session> {
-    let Some(store) = store(world) else {
+    if store(world).is_none() {
         context.warn("warning: no home directory: this session is not saved");
         return None;
-    };
-    let program = concat!("converse ", env!("CARGO_PKG_VERSION"));
-    let created = cleaned(store, context).create(new_id(now, &World::random_bytes()), program, now);
-    let warn = |error: &_| context.warn(&format!("warning: this session is not saved: {error}"));
-    created.inspect_err(warn).ok().map(Session::fleeting)
+    }
+    let created = begin(new_id(now, &World::random_bytes()), now, context, world);
+    let warn =
+        |failure: &Failure| context.warn(&format!("warning: this session is not saved: {}", failure.message));
+    created.inspect_err(warn).ok()
 }
 
 /// Checks the name of a session, see [`converse_session::label_name`].

@@ -5,9 +5,25 @@ use std::time::Duration;
 
 use super::tokens::{Digest, Tokens, label};
 
+/// Whose sessions a request sees.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Principal {
+    /// The user who runs the server.
+    Owner,
+    /// A digest of the token, or of issuer and subject: 64 hexadecimal digits.
+    Other(Arc<str>),
+}
+
+impl Principal {
+    fn of(digest: &Digest) -> Self {
+        Self::Other(digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into())
+    }
+}
+
 /// The admission of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Admission {
+    pub(crate) principal: Principal,
     /// A label of the token for records; not a secret.
     pub(crate) who: Option<Arc<str>>,
     validity: Validity,
@@ -22,17 +38,22 @@ enum Validity {
 
 impl Admission {
     pub(super) fn open() -> Self {
-        Self { who: None, validity: Validity::Open }
+        Self { principal: Principal::Owner, who: None, validity: Validity::Open }
     }
 
     pub(super) fn by_token(tokens: &Arc<Tokens>, digest: Digest) -> Self {
         let validity = Validity::Listed { tokens: Arc::clone(tokens), digest };
-        Self { who: Some(label(&digest).into()), validity }
+        Self { principal: Principal::of(&digest), who: Some(label(&digest).into()), validity }
     }
 
-    /// Admission by a token that is valid for the duration `left`.
-    pub(super) fn by_issuer(who: &str, left: Duration) -> Self {
-        Self { who: Some(who.into()), validity: Validity::Issued { left } }
+    /// Admission by the token of the user who runs the server.
+    pub(super) fn of_owner(tokens: &Arc<Tokens>, digest: Digest) -> Self {
+        Self { principal: Principal::Owner, ..Self::by_token(tokens, digest) }
+    }
+
+    /// Admission by a token that is valid for the duration `left`. `digest` identifies its subject.
+    pub(super) fn by_issuer(who: &str, digest: &Digest, left: Duration) -> Self {
+        Self { principal: Principal::of(digest), who: Some(who.into()), validity: Validity::Issued { left } }
     }
 
     /// Resolves when the token is no longer valid. A stream must not outlive its token.

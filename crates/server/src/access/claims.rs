@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
 
 use super::Denied;
 use crate::caller::quoted;
@@ -57,6 +58,19 @@ impl Claims {
             (Some(subject), _) => format!("subject {}", quoted(subject, SUBJECT)),
             (None, Some(client)) => format!("client {}", quoted(client, SUBJECT)),
             (None, None) => "an unnamed token".to_owned(),
+        }
+    }
+
+    /// Returns a digest that identifies the holder: issuer and subject, or the whole claims of a token without a holder.
+    pub(super) fn holder(&self, payload: &[u8]) -> [u8; 32] {
+        let hash = |kind: &str, name: &[u8]| {
+            let hash = Sha256::new().chain_update(kind).chain_update([0]).chain_update(&self.iss);
+            hash.chain_update([0]).chain_update(name).finalize().into()
+        };
+        match (&self.sub, &self.client_id) {
+            (Some(subject), _) => hash("subject", subject.as_bytes()),
+            (None, Some(client)) => hash("client", client.as_bytes()),
+            (None, None) => hash("token", payload),
         }
     }
 

@@ -68,7 +68,8 @@ impl Issuer {
             return Err(Denied::Invalid);
         }
         self.required.check_scopes(&claims)?;
-        Ok(Admission::by_issuer(&claims.who(), claims.left(now())))
+        let holder = claims.holder(&signed.payload);
+        Ok(Admission::by_issuer(&claims.who(), &holder, claims.left(now())))
     }
 
     pub(crate) fn scopes(&self) -> &[String] {

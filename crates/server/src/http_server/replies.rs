@@ -12,11 +12,11 @@ use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage};
 use crate::access::{Access, Denied};
 use crate::message::RejectedMessage;
 
-pub(super) type Reply = Response<BoxBody<Bytes, Infallible>>;
+pub(crate) type Reply = Response<BoxBody<Bytes, Infallible>>;
 
 pub(super) const PLAIN: &str = "text/plain; charset=utf-8";
 
-pub(super) fn reply(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Reply {
+pub(crate) fn reply(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Reply {
     let mut reply = Response::new(Full::new(text.into()).boxed());
     *reply.status_mut() = status;
     reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -58,7 +58,7 @@ pub(super) fn denied(access: &Access, why: Denied) -> Reply {
     challenged(reply, &access.challenge(why))
 }
 
-fn challenged(mut reply: Reply, challenge: &str) -> Reply {
+pub(super) fn challenged(mut reply: Reply, challenge: &str) -> Reply {
     // The challenge has only checked URLs and scopes, so it is always a valid header.
     if let Ok(value) = HeaderValue::from_str(challenge) {
         reply.headers_mut().insert(WWW_AUTHENTICATE, value);

@@ -18,11 +18,12 @@ use rmcp::{RoleServer, ServerHandler};
 use tokio_util::sync::CancellationToken;
 
 use super::body::{read_whole, rpc_body};
-use super::replies::{Reply, denied, health, not_allowed, plain, rejected, reply, with};
+use super::replies::{Reply, challenged, denied, health, not_allowed, plain, rejected, reply, with};
 use super::{Hosts, Limits, PATH};
 use crate::access::{Access, Admission, Denied};
 use crate::caller::Remote;
 use crate::counters::{Counters, RefusalReason, TEXT_TYPE};
+use crate::front::Front;
 
 const HEALTH: &str = "/healthz";
 const METRICS: &str = "/metrics";
@@ -32,6 +33,7 @@ const METRICS: &str = "/metrics";
 pub(super) struct HttpState {
     pub(super) access: Access,
     pub(super) hosts: Hosts,
+    pub(super) front: Option<Arc<Front>>,
     pub(super) counters: Arc<Counters>,
     /// After this, every answer is the last of its connection.
     pub(super) stop: CancellationToken,
@@ -190,6 +192,9 @@ impl HttpState {
         if let Some(issuer) = self.access.issuer().filter(|issuer| issuer.is_metadata(path)) {
             return reply(StatusCode::OK, "application/json", issuer.metadata().to_string());
         }
+        if let Some(front) = self.front.as_ref().filter(|front| front.serves(path)) {
+            return self.answer_front(request, front).await;
+        }
         let is_metrics = path == METRICS && serves_metrics;
         if path != PATH && !is_metrics {
             return not_found();
@@ -204,6 +209,25 @@ impl HttpState {
             (true, true) => metrics(&self.counters),
             (true, false) => not_allowed("GET, HEAD"),
         }
+    }
+
+    async fn answer_front(&self, request: Request<Incoming>, front: &Arc<Front>) -> Reply {
+        let admission = match self.access.admit(request.headers()).await {
+            Ok(admission) => admission,
+            Err(why) => {
+                self.count_denied(why);
+                return challenged(Front::denied(why), &self.access.challenge(why));
+            }
+        };
+        let (mut parts, body) = request.into_parts();
+        let body = match read_whole(body, &self.limits).await {
+            Ok(body) => body,
+            Err(Some(reason)) => return self.refused(reason),
+            Err(None) => return plain(StatusCode::BAD_REQUEST, "the body is incomplete\n"),
+        };
+        // Later code must not see the token.
+        parts.headers.remove(AUTHORIZATION);
+        front.answer(&parts, body, &admission).await
     }
 
     async fn call_tool<H>(
@@ -235,12 +259,16 @@ impl HttpState {
     }
 
     fn denied(&self, why: Denied) -> Reply {
+        self.count_denied(why);
+        denied(&self.access, why)
+    }
+
+    fn count_denied(&self, why: Denied) {
         self.counters.refused(match why {
             Denied::Missing | Denied::Invalid => RefusalReason::Token,
             Denied::Scope => RefusalReason::Scope,
             Denied::KeysUnavailable => RefusalReason::Issuer,
         });
-        denied(&self.access, why)
     }
 
     fn refused(&self, reason: RefusalReason) -> Reply {

@@ -128,6 +128,7 @@ impl Stage {
         let address = bound.address();
         let hosts = Hosts::new(address, &["gw.example".to_owned()], &set.origins).unwrap();
         let front = HttpOptions {
+            front: None,
             access: set.access,
             hosts,
             metrics: set.metrics,

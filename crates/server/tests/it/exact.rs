@@ -63,7 +63,8 @@ impl Poster {
         let address = bound.address();
         let hosts = Hosts::new(address, &[], &[]).unwrap();
         let (access, limits) = (Access::open(), Limits::default());
-        let front = HttpOptions { access, hosts, metrics: None, drain: Duration::from_secs(20), limits };
+        let front =
+            HttpOptions { access, hosts, front: None, metrics: None, drain: Duration::from_secs(20), limits };
         let gateway = stage.gateway.clone();
         let (counters, stop) = (Arc::new(Counters::default()), CancellationToken::new());
         tokio::spawn(listen(bound, move || gateway.for_client(), front, counters, stop));

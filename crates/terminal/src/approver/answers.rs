@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::memory::{Offered, Reach};
+use converse_host::approvals::{Offered, Reach};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {

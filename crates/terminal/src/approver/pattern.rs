@@ -1,18 +1,17 @@
 //! "Always, where …": asks which texts of a call may vary and how, and shows what would be kept before it is.
 
 use crate::screen::{Line, Tone};
-use converse_config::{ArgumentPattern, ArgumentPatterns, Permission, Rule};
+use converse_config::{ArgumentPattern, ArgumentPatterns};
 use converse_ensemble::Pending;
 
 use super::TerminalApprover;
 use super::answers::{Answer, Choices};
-use super::memory::{MAX_ARGUMENTS, Memory, fixed, written};
-use super::proposals::proposals;
 use super::question::{flowing, painted};
 use super::reading::read_answer;
 use super::shown::{self, Much};
 use super::typed::varying;
 use super::visible::visible;
+use converse_host::approvals::{MAX_ARGUMENTS, Memory, fixed, written};
 use converse_text::safe_line;
 
 /// Lines that say nothing that can be kept, after which it is asked as before.
@@ -30,10 +29,7 @@ impl TerminalApprover {
     /// How the texts of a call may vary from now on; `None`: back to the question.
     pub(super) async fn patterned(&self, pending: &Pending) -> Option<ArgumentPatterns> {
         let memory = self.memory.as_ref()?;
-        let made = proposals(pending.arguments()).into_iter();
-        let proposals: Vec<(String, ArgumentPattern)> = made
-            .filter(|(name, vary)| covers(memory, pending, &[(name.clone(), vary.clone())].into()))
-            .collect();
+        let proposals = memory.proposals(pending);
         let mut text = self.asking(&proposals);
         for _ in 0..MOST_TRIES {
             let line = self.progress.suspended(|| read_answer(text.clone())).await?;
@@ -115,21 +111,13 @@ fn judged(
     }
     let alone = |(name, vary): (&String, &ArgumentPattern)| {
         let one = [(name.clone(), vary.clone())].into();
-        (!covers(memory, pending, &one)).then(|| name.clone())
+        (!memory.covers(pending, &one)).then(|| name.clone())
     };
     match varying.iter().find_map(alone) {
         Some(name) => Err(format!("this call does not match: {name} does not match the pattern")),
-        None if covers(memory, pending, &varying) => Ok(varying),
+        None if memory.covers(pending, &varying) => Ok(varying),
         None => Err("this call does not match the patterns".to_owned()),
     }
-}
-
-/// Would the call be allowed, were this kept? Judged as everything is.
-fn covers(memory: &Memory, pending: &Pending, varying: &ArgumentPatterns) -> bool {
-    let Ok(rule) = Rule::exactly(pending.tool(), Permission::Allow, "") else { return false };
-    let rules = memory.rules.only(|_| false);
-    rules.add(rule.with_patterns(fixed(pending, varying), varying.clone()).bound_to(pending.binding()));
-    pending.judged_anew(&rules).permission == Permission::Allow
 }
 
 #[cfg(test)]

@@ -180,7 +180,7 @@ impl ReplSession<'_> {
     pub(super) fn approver(&self) -> TerminalApprover {
         let memory = Memory::new(self.connected.roster.rules(), &self.console.context.redactor, self.world);
         TerminalApprover::new(self.console.context.can_ask, Arc::clone(&self.console.progress))
-            .remembering(memory)
+            .remembering(memory, self.world)
     }
 
     /// With what servers have of it.

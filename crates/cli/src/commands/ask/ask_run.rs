@@ -164,7 +164,7 @@ impl<'a> AskRun<'a> {
         let Run { console, world, .. } = self.run;
         let memory = Memory::new(connected.roster.rules(), &console.context.redactor, world);
         let approver = TerminalApprover::new(console.context.can_ask, Arc::clone(&console.progress));
-        Approvers::new(approver.remembering(memory))
+        Approvers::new(approver.remembering(memory, world))
     }
 
     /// Connects the ensembles, and adds the parts of the question that come from servers.

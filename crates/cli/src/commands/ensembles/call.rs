@@ -58,7 +58,7 @@ impl Call<'_> {
         let memory = Memory::new(connected.roster.rules(), &console.context.redactor, world);
         let approver = TerminalApprover::new(console.context.can_ask, Arc::clone(&console.progress));
         let caller = Caller::new(&connected.roster, &audit, self.interrupt);
-        let result = self.invoke(&caller, &approver.remembering(memory)).await;
+        let result = self.invoke(&caller, &approver.remembering(memory, world)).await;
         connected.disconnect(&console.context).await;
         if self.interrupt.number().is_some() {
             return Err(self.interrupt.failure());

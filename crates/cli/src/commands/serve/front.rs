@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use converse_server::{
-    Access, Gateway, Hosts, HttpError, HttpListener, HttpOptions, Issuer, KeyFetcher, Limits, PATH, listen,
+    Access, Front, Gateway, Hosts, HttpError, HttpListener, HttpOptions, Issuer, KeyFetcher, Limits, PATH,
+    Tokens, listen,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -18,7 +19,7 @@ use super::Serving;
 use super::tokens::TokenList;
 use crate::args::FrontArgs;
 use converse_host::client::{ClientPlan, Clients, Redirects};
-use converse_host::failure::Failure;
+use converse_host::failure::{Failure, Kind};
 use converse_host::fetch::exchange;
 use converse_host::world::World;
 
@@ -39,6 +40,8 @@ const MAX_KEYS: usize = 256 * 1024;
 pub(super) struct ServerAccess {
     access: Access,
     list: Option<TokenList>,
+    /// The token that was made for this run.
+    token: Option<String>,
 }
 
 impl ServerAccess {
@@ -48,6 +51,11 @@ impl ServerAccess {
             Some(list) => Access::open().with_tokens(Arc::clone(&list.tokens)),
             None => Access::open(),
         };
+        let single = list.as_ref().map(|list| list.single.as_str()).filter(|single| !single.is_empty());
+        let access = match single.and_then(|token| Tokens::read(token).ok()) {
+            Some(owner) => access.with_owner(owner),
+            None => access,
+        };
         let access = match issuer(args)? {
             Some(issuer) => access.with_issuer(issuer),
             None => access,
@@ -55,8 +63,22 @@ impl ServerAccess {
         if access.is_open() && !address.ip().is_loopback() && !args.no_auth {
             return Err(exposed(address));
         }
-        Ok(Self { access, list })
+        if access.is_open() && !args.no_auth {
+            let token = random_token()?;
+            let owner =
+                Tokens::read(&token).map_err(|error| Failure::usage("bad-token", error.to_string()))?;
+            return Ok(Self { access: access.with_owner(owner), list, token: Some(token) });
+        }
+        Ok(Self { access, list, token: None })
     }
+}
+
+/// Returns 256 random bits.
+fn random_token() -> Result<String, Failure> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Failure::new(Kind::Internal, "internal", format!("no random bytes: {error}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn exposed(address: SocketAddr) -> Failure {
@@ -79,6 +101,7 @@ pub(super) async fn serve(
     serving: &Serving<'_>,
     guarded: ServerAccess,
     gateway: &Gateway,
+    routes: Option<Arc<Front>>,
     address: SocketAddr,
 ) -> Result<(), Failure> {
     let Serving { args, drain, console, interrupt, .. } = serving;
@@ -86,12 +109,18 @@ pub(super) async fn serve(
     let metrics = args.front.metrics.map(HttpListener::bind).transpose().map_err(failed)?;
     let at = listener.address();
     let hosts = Hosts::new(at, &args.front.allowed_host, &args.front.allowed_origin).map_err(failed)?;
-    let ServerAccess { access, list } = guarded;
+    let ServerAccess { access, list, token } = guarded;
     console.note(&format!("serving MCP at http://{at}{PATH}"));
+    if routes.is_some() {
+        console.note(&format!("serving OpenAI's API at http://{at}/v1"));
+    }
+    if let Some(token) = token {
+        console.note(&format!("the token of this run: {token}"));
+    }
     if let Some(metrics) = &metrics {
         console.note(&format!("metrics at http://{}/metrics", metrics.address()));
     }
-    let options = HttpOptions { access, hosts, metrics, drain: *drain, limits: limits() };
+    let options = HttpOptions { access, hosts, front: routes, metrics, drain: *drain, limits: limits() };
     let make_handler = {
         let gateway = gateway.clone();
         // Each client has its own subscriptions.

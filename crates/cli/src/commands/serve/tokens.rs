@@ -26,7 +26,7 @@ pub(super) struct TokenList {
     pub(super) tokens: Arc<Tokens>,
     file: Option<PathBuf>,
     /// The token of the environment.
-    single: String,
+    pub(super) single: String,
     version: Option<FileVersion>,
 }
 

@@ -4,45 +4,43 @@
 //! a rule asks, nothing more than a yes is offered.
 
 use converse_canister::canonical;
-use converse_config::{Approval, ArgumentPatterns, BadPattern, Binding, Permission, Rule};
+use converse_config::{Approval, ArgumentPattern, ArgumentPatterns, BadPattern, Binding, Permission, Rule};
 use converse_ensemble::{Pending, Rules};
 use serde_json::{Map, Value};
 
-use super::editing::Editing;
-use converse_host::approvals::Approvals;
-use converse_host::secrets::Redactor;
-use converse_host::world::World;
+use super::{Approvals, proposals};
+use crate::secrets::Redactor;
+use crate::world::World;
 
 /// Maximum bytes of stored arguments: users read them again later.
-pub(super) const MAX_ARGUMENTS: usize = 8 * 1024;
+pub const MAX_ARGUMENTS: usize = 8 * 1024;
 
 /// Where answers go.
 pub struct Memory {
     pub rules: Rules,
     pub redactor: Redactor,
-    pub(super) editing: Editing,
     kept: Option<Approvals>,
     cwd: Option<String>,
 }
 
-converse_host::opaque_debug!(Memory);
+crate::opaque_debug!(Memory);
 
 /// For what more than this call a yes may be given.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Offered {
+pub struct Offered {
     /// Kept, for just these arguments.
-    pub(super) arguments: bool,
+    pub arguments: bool,
     /// Stored for texts that match a pattern of the user.
-    pub(super) pattern: bool,
+    pub pattern: bool,
     /// Kept, for the tool.
-    pub(super) tool: bool,
+    pub tool: bool,
     /// For the rest of the run.
-    pub(super) run: bool,
+    pub run: bool,
 }
 
 /// How far a yes reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
+pub enum Reach {
     Arguments,
     Pattern,
     Tool,
@@ -50,7 +48,7 @@ pub(super) enum Reach {
 }
 
 impl Offered {
-    pub(super) fn has(self, reach: Reach) -> bool {
+    pub fn has(self, reach: Reach) -> bool {
         match reach {
             Reach::Arguments => self.arguments,
             Reach::Pattern => self.pattern,
@@ -65,13 +63,12 @@ impl Memory {
         Self {
             rules: rules.clone(),
             redactor: redactor.clone(),
-            editing: Editing::of(world),
             kept: Approvals::of(world),
             cwd: world.cwd.to_str().map(str::to_owned),
         }
     }
 
-    pub(super) fn offered(&self, pending: &Pending) -> Offered {
+    pub fn offered(&self, pending: &Pending) -> Offered {
         if pending.by_rule() {
             return Offered::default();
         }
@@ -80,6 +77,20 @@ impl Memory {
         let texts = pending.arguments().values().any(Value::is_string);
         let short = written(pending.arguments()).len() <= MAX_ARGUMENTS;
         Offered { arguments: kept && short, pattern: kept && texts, tool: kept, run: true }
+    }
+
+    /// Returns the patterns that may be proposed for a call, each for one of its texts.
+    pub fn proposals(&self, pending: &Pending) -> Vec<(String, ArgumentPattern)> {
+        let made = proposals::proposals(pending.arguments()).into_iter();
+        made.filter(|(name, vary)| self.covers(pending, &[(name.clone(), vary.clone())].into())).collect()
+    }
+
+    /// Returns whether the call would be allowed if this were kept. It is judged like every call.
+    pub fn covers(&self, pending: &Pending, varying: &ArgumentPatterns) -> bool {
+        let Ok(rule) = Rule::exactly(pending.tool(), Permission::Allow, "") else { return false };
+        let rules = self.rules.only(|_| false);
+        rules.add(rule.with_patterns(fixed(pending, varying), varying.clone()).bound_to(pending.binding()));
+        pending.judged_anew(&rules).permission == Permission::Allow
     }
 
     fn holds_secret(&self, pending: &Pending) -> bool {
@@ -92,7 +103,7 @@ impl Memory {
     }
 
     /// Takes an answer to this question in; what it reaches is said in words. `varying` is empty but for a pattern.
-    pub(super) fn remember(
+    pub fn remember(
         &self,
         pending: &Pending,
         reach: Reach,
@@ -134,11 +145,11 @@ fn odd(error: BadPattern) -> String {
 }
 
 /// Those that do not vary.
-pub(super) fn fixed(pending: &Pending, varying: &ArgumentPatterns) -> Map<String, Value> {
+pub fn fixed(pending: &Pending, varying: &ArgumentPatterns) -> Map<String, Value> {
     let fixed = pending.arguments().iter().filter(|(name, _)| !varying.contains_key(name.as_str()));
     fixed.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-pub(super) fn written(arguments: &Map<String, Value>) -> String {
+pub fn written(arguments: &Map<String, Value>) -> String {
     canonical(&Value::Object(arguments.clone()))
 }

@@ -1,0 +1,168 @@
+//! The HTTP front beside MCP: models for clients of OpenAI's API.
+//!
+//! Each route is off unless the program asks for it. Turns take the path of `ask`: the loop, rules, limits and the audit
+//! log are the same.
+
+mod agents;
+mod body;
+mod completions;
+mod observing;
+mod turns;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use converse_config::SettingsPlan;
+use converse_ensemble::{Roster, Rules};
+use converse_host::TurnOptions;
+use converse_host::world::World;
+use http::header::{ALLOW, HeaderName};
+use http::request::Parts;
+use http::{HeaderValue, Method, StatusCode};
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use self::agents::Agents;
+use self::turns::{NoPlace, Place, Turns};
+pub use self::turns::{TurnParts, TurnQueue};
+use crate::access::{Admission, Denied, Principal};
+use crate::http_server::{Reply, reply};
+use crate::openai::ApiError;
+
+/// Seconds after which a client may try again when all places are taken.
+const RETRY_SECONDS: u64 = 1;
+
+/// What the front serves.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FrontOptions {
+    /// `/v1`: the API of OpenAI.
+    pub openai: bool,
+    /// End a turn if its client leaves.
+    pub cancel_on_disconnect: bool,
+    /// Turns at once, of all clients.
+    pub max_turns: usize,
+}
+
+/// What the front is made of.
+pub struct FrontParts<'h> {
+    pub options: FrontOptions,
+    pub world: &'h World,
+    pub files: SettingsPlan,
+    /// The options of every turn: rules of the command line.
+    pub turn: TurnOptions,
+    pub roster: &'h Roster,
+    /// Rules of this workspace.
+    pub rules: Rules,
+}
+
+impl std::fmt::Debug for FrontParts<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FrontParts").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// Answers requests beside MCP. Cheap to share.
+pub struct Front {
+    options: FrontOptions,
+    agents: Agents,
+    turns: Turns,
+    world: Arc<World>,
+    worlds: Mutex<HashMap<Principal, Arc<World>>>,
+}
+
+impl std::fmt::Debug for Front {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Front").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl Front {
+    /// Returns the front, and the queue that must be [run](TurnQueue::run) until `stop`.
+    pub fn new(parts: FrontParts<'_>, stop: CancellationToken) -> (Arc<Self>, TurnQueue) {
+        let FrontParts { options, world, files, turn, roster, rules } = parts;
+        let (turns, queue) = TurnQueue::new(options.max_turns, stop);
+        let world = Arc::new(world.clone());
+        let agents = Agents::new(files, turn, Arc::clone(&world), roster, rules);
+        (Arc::new(Self { options, agents, turns, world, worlds: Mutex::default() }), queue)
+    }
+
+    /// Returns whether a path is answered here.
+    pub(crate) fn serves(&self, path: &str) -> bool {
+        self.options.openai && path.starts_with("/v1/")
+    }
+
+    /// Answers a request that has no access.
+    pub(crate) fn denied(why: Denied) -> Reply {
+        error(&match why {
+            Denied::Missing => ApiError::missing_token(),
+            Denied::Invalid => ApiError::invalid_token(),
+            Denied::Scope => ApiError::forbidden("the token lacks a scope"),
+            Denied::KeysUnavailable => {
+                ApiError::unavailable(Some(60), "the keys of the issuer are not available")
+            }
+        })
+    }
+
+    /// Answers a request.
+    pub(crate) async fn answer(self: &Arc<Self>, parts: &Parts, body: Bytes, admission: &Admission) -> Reply {
+        let segments: Vec<&str> = parts.uri.path().trim_matches('/').split('/').collect();
+        match (&parts.method, segments.as_slice()) {
+            (&Method::GET, ["v1", "models"]) => self.models(),
+            (&Method::GET, ["v1", "models", id @ ..]) => self.model(&id.join("/")),
+            (&Method::POST, ["v1", "chat", "completions"]) => self.chat(&body, admission).await,
+            (_, ["v1", "models", ..]) => method_not_allowed("GET"),
+            (_, ["v1", "chat", "completions"]) => method_not_allowed("POST"),
+            _ => error(&ApiError::not_found("route", parts.uri.path())),
+        }
+    }
+
+    /// Returns the directories of a principal: those of the command line for the owner, and a tree of its own for each
+    /// other one, so that nothing of another principal can be found.
+    fn world_of(&self, principal: &Principal) -> Arc<World> {
+        let Principal::Other(digest) = principal else { return Arc::clone(&self.world) };
+        let mut worlds = self.worlds.lock();
+        let world = worlds.entry(principal.clone()).or_insert_with(|| {
+            let data: Option<PathBuf> =
+                self.world.data_dir().map(|dir| dir.join("principals").join(digest.as_ref()));
+            Arc::new(World { data, ..World::clone(&self.world) })
+        });
+        Arc::clone(world)
+    }
+
+    fn place(&self) -> Result<Place, ApiError> {
+        self.turns.place().map_err(|why| match why {
+            NoPlace::Full => {
+                let most = self.options.max_turns;
+                ApiError::rate_limit(
+                    Some(RETRY_SECONDS),
+                    format!("{most} turns are running, which is the limit"),
+                )
+            }
+            NoPlace::Stopping => ApiError::unavailable(Some(RETRY_SECONDS), "the server is shutting down"),
+        })
+    }
+}
+
+fn method_not_allowed(allowed: &'static str) -> Reply {
+    let refused = ApiError::new(405, "invalid_request_error", "method_not_allowed", format!("use {allowed}"));
+    let mut reply = error(&refused);
+    reply.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    reply
+}
+
+fn json(status: StatusCode, body: Vec<u8>) -> Reply {
+    reply(status, "application/json", body)
+}
+
+fn error(error: &ApiError) -> Reply {
+    let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut reply = json(status, error.body());
+    for (name, value) in error.headers() {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            reply.headers_mut().insert(HeaderName::from_static(name), value);
+        }
+    }
+    reply
+}

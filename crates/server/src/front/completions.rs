@@ -1,0 +1,285 @@
+//! `/v1/models` and `/v1/chat/completions`.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use converse_canister::Decision;
+use converse_canister::{Canister, Supervisor, Transcript};
+use converse_ensemble::Pending;
+use converse_host::answer::Wanted;
+use converse_host::failure::Failure;
+use converse_host::interrupt::Interrupt;
+use converse_host::settings::Settings;
+use converse_host::world::World;
+use converse_host::{Approver, Effort, Event};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use http::StatusCode;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use super::agents::client_roster;
+use super::body::{EventBody, event_stream};
+use super::observing::{Narrator, api_error};
+use super::turns::{NobodyToAsk, Observer, Start, TurnJob};
+use super::{Front, error, json};
+use crate::access::Admission;
+use crate::http_server::Reply;
+use crate::openai::{
+    self, AnswerFormat, ApiError, ChatHead, ChatRequest, ChatResponse, ChatStream, Conversation, Sampling,
+    ToolChoice, ToolUse, TurnEvent,
+};
+
+impl Front {
+    pub(super) fn models(&self) -> Reply {
+        json(StatusCode::OK, openai::model_list(&self.agents.list()))
+    }
+
+    pub(super) fn model(&self, id: &str) -> Reply {
+        let list = self.agents.list();
+        match list.iter().find(|entry| entry.id == id) {
+            Some(entry) => json(StatusCode::OK, openai::model(entry)),
+            None => error(&ApiError::model_not_found(id, list.iter().map(|entry| entry.id.as_str()))),
+        }
+    }
+
+    pub(super) async fn chat(self: &Arc<Self>, body: &[u8], admission: &Admission) -> Reply {
+        let answer = async {
+            let request = ChatRequest::parse(body)?;
+            let head = ChatHead {
+                id: format!("chatcmpl-{}", random_id()),
+                created: now(),
+                model: request.model.clone(),
+                metadata: request.metadata.clone(),
+                last_reply_only: request.answer.is_json(),
+            };
+            let (stream, include_usage) = (request.stream, request.include_usage);
+            let (job, events) = self.chat_job(request, admission).await?;
+            Ok((head, stream, include_usage, job, events))
+        };
+        let (head, stream, include_usage, job, events) = match answer.await {
+            Ok(answer) => answer,
+            Err(refused) => return error(&refused),
+        };
+        if stream {
+            let (sender, bytes) = unbounded_channel();
+            let encoder = StreamEncoder { stream: ChatStream::new(head, include_usage), sender };
+            self.turns.begin(job(Box::new(Narrated::new(encoder, events))));
+            return event_stream(EventBody::new(bytes));
+        }
+        let (sender, mut bodies) = unbounded_channel();
+        let collector = Collector { response: Some(ChatResponse::new(head)), sender };
+        self.turns.begin(job(Box::new(Narrated::new(collector, events))));
+        match bodies.recv().await {
+            Some(Ok(body)) => json(StatusCode::OK, body),
+            Some(Err(failed)) => error(&failed),
+            None => error(&ApiError::unavailable(None, "the server is shutting down")),
+        }
+    }
+
+    /// Returns what makes the job of a turn for its observer, and the interrupt that ends it.
+    async fn chat_job(
+        &self,
+        request: ChatRequest,
+        admission: &Admission,
+    ) -> Result<(impl FnOnce(Box<dyn Observer>) -> TurnJob + use<>, Option<Interrupt>), ApiError> {
+        let ChatRequest { model, conversation, sampling, answer, tools, .. } = request;
+        let place = self.place()?;
+        let settings = self.settings_of(&model, &sampling, answer, &tools)?;
+        let agent = self.agents.agent(&settings).map_err(|failure| api_error(&failure))?;
+        let is_clients = !tools.tools.is_empty();
+        let (roster, approver): (_, Arc<dyn Approver>) = if is_clients {
+            let roster = client_roster(tools.tools).await.map_err(|failure| api_error(&failure))?;
+            (roster, Arc::new(AsksClient))
+        } else {
+            (agent.roster.for_caller(0), Arc::new(NobodyToAsk))
+        };
+        let Conversation { transcript, attachments, .. } = conversation;
+        let transcript = with_system(transcript, settings.system.as_deref())?;
+        let (interrupt, world) = (Interrupt::default(), self.world_of(&admission.principal));
+        let cancels = self.options.cancel_on_disconnect.then(|| interrupt.clone());
+        let wires = agent.wires.clone();
+        let job = move |observer| TurnJob {
+            settings,
+            roster,
+            wires,
+            world,
+            start: Start::Transcript(transcript),
+            said: Vec::new(),
+            attachments: attachments.into_iter().map(|one| one.bytes).collect(),
+            approver,
+            observer,
+            interrupt,
+            place,
+        };
+        Ok((job, cancels))
+    }
+
+    fn settings_of(
+        &self,
+        model: &str,
+        sampling: &Sampling,
+        answer: AnswerFormat,
+        tools: &ToolUse,
+    ) -> Result<Settings, ApiError> {
+        let resolved = self.agents.settings(Some(model), |options| {
+            options.temperature = sampling.temperature.or(options.temperature);
+            options.max_output_tokens = sampling.max_output_tokens.or(options.max_output_tokens);
+            options.no_tools = tools.choice == ToolChoice::None;
+            options.show_reasoning = true;
+        });
+        let mut settings = resolved.map_err(|failure| self.not_settled(model, &failure))?;
+        let controls = &mut settings.controls;
+        controls.top_p = sampling.top_p;
+        controls.stop.clone_from(&sampling.stop);
+        controls.effort = sampling.effort.map(effort).or(controls.effort);
+        match answer {
+            AnswerFormat::Text => {}
+            AnswerFormat::JsonObject => {
+                settings.expect_answer(any_object()?).map_err(|failure| api_error(&failure))?;
+            }
+            AnswerFormat::JsonSchema { schema, .. } => {
+                let invalid =
+                    |why: String| ApiError::invalid_value("response_format.json_schema.schema", why);
+                let wanted = Wanted::of(schema).map_err(invalid)?;
+                settings.expect_answer(wanted).map_err(|failure| api_error(&failure))?;
+            }
+        }
+        if matches!(tools.choice, ToolChoice::Required | ToolChoice::Function(_)) {
+            let expected = "`auto` or `none`: not every provider can force a call";
+            return Err(ApiError::unsupported_value("tool_choice", "a forced call", expected));
+        }
+        Ok(settings)
+    }
+
+    fn not_settled(&self, model: &str, failure: &Failure) -> ApiError {
+        let is_unknown = matches!(failure.code, "unknown-model" | "unknown-provider" | "ambiguous-model");
+        if is_unknown {
+            let list = self.agents.list();
+            return ApiError::model_not_found(model, list.iter().map(|entry| entry.id.as_str()));
+        }
+        api_error(failure).with_param("model")
+    }
+}
+
+fn any_object() -> Result<Wanted, ApiError> {
+    Wanted::of(serde_json::json!({ "type": "object" }))
+        .map_err(|why| ApiError::invalid_value("response_format", why))
+}
+
+/// The system text of the settings comes before that of the client.
+fn with_system(transcript: Transcript, system: Option<&str>) -> Result<Transcript, ApiError> {
+    let Some(text) = system else { return Ok(transcript) };
+    let first = Canister::Supervisor(Supervisor { text: text.to_owned() });
+    let canisters: Vec<_> = [first].into_iter().chain(transcript.as_slice().iter().cloned()).collect();
+    Transcript::try_from(canisters).map_err(|why| ApiError::invalid_value("messages", why))
+}
+
+fn effort(effort: openai::Effort) -> Effort {
+    match effort {
+        openai::Effort::None => Effort::None,
+        openai::Effort::Minimal => Effort::Minimal,
+        openai::Effort::Low => Effort::Low,
+        openai::Effort::Medium => Effort::Medium,
+        openai::Effort::High => Effort::High,
+        openai::Effort::XHigh => Effort::XHigh,
+        openai::Effort::Max => Effort::Max,
+    }
+}
+
+/// Returns 128 random bits as hexadecimal digits.
+fn random_id() -> String {
+    let bytes = World::random_bytes().into_iter().chain(World::random_bytes()).take(16);
+    bytes.map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// Where the events of the API go. Returns whether anybody still reads.
+trait Consumer: Send {
+    fn take(&mut self, event: TurnEvent) -> bool;
+}
+
+/// An observer that passes on the events of the API.
+struct Narrated<C> {
+    narrator: Narrator,
+    consumer: C,
+    /// Ends the turn if the client has left.
+    cancels: Option<Interrupt>,
+}
+
+impl<C: Consumer> Narrated<C> {
+    fn new(consumer: C, cancels: Option<Interrupt>) -> Self {
+        Self { narrator: Narrator::default(), consumer, cancels }
+    }
+}
+
+impl<C: Consumer> Observer for Narrated<C> {
+    fn event(&mut self, event: Event) {
+        let Self { narrator, consumer, cancels } = self;
+        narrator.event(event, |event| {
+            if !consumer.take(event)
+                && let Some(interrupt) = cancels
+            {
+                interrupt.token.cancel();
+            }
+        });
+    }
+
+    fn ended(&mut self, ended: Result<(), Failure>) {
+        std::mem::take(&mut self.narrator).ended(ended, |event| {
+            self.consumer.take(event);
+        });
+    }
+}
+
+struct StreamEncoder {
+    stream: ChatStream,
+    sender: UnboundedSender<Bytes>,
+}
+
+impl Consumer for StreamEncoder {
+    fn take(&mut self, event: TurnEvent) -> bool {
+        let mut bytes = Vec::new();
+        self.stream.push(&event, &mut bytes);
+        bytes.is_empty() || self.sender.send(bytes.into()).is_ok()
+    }
+}
+
+struct Collector {
+    response: Option<ChatResponse>,
+    sender: UnboundedSender<Result<Vec<u8>, ApiError>>,
+}
+
+impl Consumer for Collector {
+    fn take(&mut self, event: TurnEvent) -> bool {
+        let is_last = matches!(event, TurnEvent::Done(_) | TurnEvent::Failed(_));
+        if let Some(response) = &mut self.response {
+            response.push(event);
+        }
+        if is_last && let Some(response) = self.response.take() {
+            let _ = self.sender.send(response.body());
+        }
+        !self.sender.is_closed()
+    }
+}
+
+/// The client runs its tools: every call ends the turn and waits for the next request.
+struct AsksClient;
+
+impl Approver for AsksClient {
+    fn decide<'a>(&'a self, pending: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>> {
+        let deny = |_| Decision::Deny { rule: "the client runs it".to_owned(), comment: None };
+        std::future::ready(pending.iter().map(deny).collect()).boxed()
+    }
+
+    fn can_ask(&self) -> bool {
+        true
+    }
+
+    fn postpones(&self, _: &[Pending]) -> bool {
+        true
+    }
+}

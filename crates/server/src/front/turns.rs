@@ -1,0 +1,308 @@
+//! Turns of all clients: a bounded number at once, each with its own session, settings and approver.
+//!
+//! A turn is not tied to the request that began it: it goes on if its client leaves. Turns are not `Send`, so they run on
+//! the task of [`TurnQueue::run`], and requests hand them over through a queue.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use converse_canister::{Blobs as _, Canister, Decision, Transcript};
+use converse_ensemble::{Artefacts as _, Pending, Roster};
+use converse_host::contents::Kept;
+use converse_host::context::RunContext;
+use converse_host::failure::{Failure, Kind};
+use converse_host::interrupt::Interrupt;
+use converse_host::routes::Wires;
+use converse_host::settings::Settings;
+use converse_host::turn::sessions;
+use converse_host::wiring::Connected;
+use converse_host::world::World;
+use converse_host::{Approver, Event, History, HostParts};
+use converse_session::{Contents, Uuid, digests};
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, LocalBoxFuture};
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use serde_json::{Map, Value};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+/// Time in which interrupted turns are recorded at shutdown.
+const LAST_LINES: Duration = Duration::from_secs(5);
+
+/// What a turn is run with.
+pub(crate) struct TurnJob {
+    pub(crate) settings: Settings,
+    pub(crate) roster: Roster,
+    pub(crate) wires: Wires,
+    /// The directories of the principal.
+    pub(crate) world: Arc<World>,
+    pub(crate) start: Start,
+    /// Messages of this turn; none to continue with invocations that wait.
+    pub(crate) said: Vec<Canister>,
+    /// Bytes that the messages refer to.
+    pub(crate) attachments: Vec<Arc<[u8]>>,
+    pub(crate) approver: Arc<dyn Approver>,
+    pub(crate) observer: Box<dyn Observer>,
+    pub(crate) interrupt: Interrupt,
+    pub(crate) place: Place,
+}
+
+/// The conversation that a turn continues.
+pub(crate) enum Start {
+    /// A conversation that the client keeps.
+    Transcript(Transcript),
+    /// A saved session, without its messages from `rewind` on.
+    #[allow(dead_code, reason = "sessions are served in the next step")]
+    Session { id: Uuid, rewind: Option<usize> },
+    /// A new session with this id.
+    #[allow(dead_code, reason = "sessions are served in the next step")]
+    New(Uuid),
+}
+
+/// Receives what happens in a turn.
+pub(crate) trait Observer: Send {
+    /// The conversation before the messages of this turn.
+    fn began(&mut self, _transcript: &Transcript) {}
+    fn event(&mut self, event: Event);
+    /// Called once, last.
+    fn ended(&mut self, ended: Result<(), Failure>);
+}
+
+/// A place among the turns that run at once.
+#[derive(Debug)]
+pub(crate) struct Place(#[allow(dead_code, reason = "freed when dropped")] OwnedSemaphorePermit);
+
+/// Where requests hand over their turns.
+#[derive(Debug, Clone)]
+pub(crate) struct Turns {
+    jobs: UnboundedSender<TurnJob>,
+    places: Arc<Semaphore>,
+    stop: CancellationToken,
+}
+
+/// Why a turn cannot begin now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoPlace {
+    Full,
+    Stopping,
+}
+
+impl Turns {
+    pub(crate) fn place(&self) -> Result<Place, NoPlace> {
+        if self.stop.is_cancelled() {
+            return Err(NoPlace::Stopping);
+        }
+        Arc::clone(&self.places).try_acquire_owned().map(Place).map_err(|_| NoPlace::Full)
+    }
+
+    pub(crate) fn begin(&self, job: TurnJob) {
+        if let Err(refused) = self.jobs.send(job) {
+            let mut job = refused.0;
+            job.observer.ended(Err(stopping()));
+        }
+    }
+}
+
+fn stopping() -> Failure {
+    Failure::new(Kind::Signal(15), "interrupted", "the server is shutting down")
+}
+
+/// The turns that wait for [`TurnQueue::run`].
+#[derive(Debug)]
+pub struct TurnQueue {
+    jobs: UnboundedReceiver<TurnJob>,
+}
+
+/// What all turns share.
+#[derive(Debug, Clone, Copy)]
+pub struct TurnParts<'h> {
+    pub context: &'h RunContext,
+    pub connected: &'h Connected,
+    /// Where servers put pictures and other bytes.
+    pub contents: &'h Kept,
+}
+
+impl TurnQueue {
+    /// Returns the queue for at most `most` turns at once. After `stop`, no turn begins.
+    pub(crate) fn new(most: usize, stop: CancellationToken) -> (Turns, Self) {
+        let (sender, jobs) = unbounded_channel();
+        (Turns { jobs: sender, places: Arc::new(Semaphore::new(most)), stop }, Self { jobs })
+    }
+
+    /// Runs turns until `stop`, and then those that run for at most `drain`. What still runs then is interrupted, which its
+    /// session records.
+    pub async fn run(mut self, parts: TurnParts<'_>, stop: CancellationToken, drain: Duration) {
+        let mut running: FuturesUnordered<LocalBoxFuture<'_, ()>> = FuturesUnordered::new();
+        let interrupts = CancellationToken::new();
+        let end = async {
+            stop.cancelled().await;
+            tokio::time::sleep(drain).await;
+        };
+        let mut end = std::pin::pin!(end);
+        loop {
+            tokio::select! {
+                job = self.jobs.recv() => match job {
+                    Some(job) => running.push(guarded(parts, job, interrupts.child_token()).boxed_local()),
+                    None => break,
+                },
+                Some(()) = running.next(), if !running.is_empty() => {
+                    if stop.is_cancelled() && running.is_empty() && self.jobs.is_empty() {
+                        break;
+                    }
+                }
+                () = stop.cancelled(), if running.is_empty() && self.jobs.is_empty() => break,
+                () = &mut end => break,
+            }
+        }
+        self.jobs.close();
+        interrupts.cancel();
+        let _ = tokio::time::timeout(LAST_LINES, async { while running.next().await.is_some() {} }).await;
+    }
+}
+
+/// Runs a turn; one that panics fails alone.
+async fn guarded(parts: TurnParts<'_>, mut job: TurnJob, stop: CancellationToken) {
+    let mut observer = std::mem::replace(&mut job.observer, Box::new(Nobody));
+    let interrupt = job.interrupt.clone();
+    let ended = {
+        let turn = AssertUnwindSafe(turn(parts, job, observer.as_mut())).catch_unwind();
+        let mut turn = std::pin::pin!(turn);
+        tokio::select! {
+            ended = &mut turn => ended,
+            () = stop.cancelled() => {
+                interrupt.tell(15);
+                turn.await
+            }
+        }
+    };
+    let crashed = || Failure::new(Kind::Internal, "internal", "the turn crashed");
+    observer.ended(ended.unwrap_or_else(|_| Err(crashed())));
+}
+
+struct Nobody;
+
+impl Observer for Nobody {
+    fn event(&mut self, _: Event) {}
+    fn ended(&mut self, _: Result<(), Failure>) {}
+}
+
+async fn turn(parts: TurnParts<'_>, job: TurnJob, observer: &mut dyn Observer) -> Result<(), Failure> {
+    let TurnJob {
+        settings, roster, wires, world, start, said, attachments, approver, interrupt, place, ..
+    } = job;
+    let _place = place;
+    let TurnParts { context, connected, contents: shared } = parts;
+    let history = started(start, &settings, context, &world)?;
+    observer.began(history.transcript());
+    let session = history.contents();
+    let contents = Kept::over(shared);
+    for bytes in &attachments {
+        keep(bytes, session.as_ref(), &contents)?;
+    }
+    let roster = roster.keeping(Arc::new(contents.clone()));
+    let host = HostParts {
+        world: &world,
+        context,
+        settings: &settings,
+        connected,
+        contents: &contents,
+        interrupt: &interrupt,
+    };
+    let conversation = host.conversation().approver(SharedApprover(approver)).roster(&roster).wires(wires);
+    let mut conversation = conversation.can_take_back(false).resume(history);
+    let mut turn = conversation.say(said);
+    while let Some(event) = turn.next().await {
+        if let (Event::Appended(canister), Some(session)) = (&event, &session) {
+            keep_media(canister, session, shared);
+        }
+        observer.event(event);
+    }
+    turn.finish().await.map(drop)
+}
+
+fn started(
+    start: Start,
+    settings: &Settings,
+    context: &RunContext,
+    world: &World,
+) -> Result<History, Failure> {
+    match start {
+        Start::Transcript(transcript) => {
+            let mut history = History::new(settings.audit, context, world);
+            history.replace(transcript, None);
+            Ok(history)
+        }
+        Start::New(id) => {
+            let session = sessions::begin(id, World::now(), context, world)?;
+            Ok(History::of(session, settings.audit, context, world))
+        }
+        Start::Session { id, rewind } => {
+            let session = match rewind {
+                None => sessions::resume(id, context, world)?,
+                Some(_) => sessions::open(id, context, world)?,
+            };
+            let mut history = History::of(session, settings.audit, context, world);
+            if let Some(messages) = rewind {
+                history.rewind(messages)?;
+            }
+            Ok(history)
+        }
+    }
+}
+
+fn keep(bytes: &[u8], session: Option<&Contents>, contents: &Kept) -> Result<(), Failure> {
+    let failed = |why: String| {
+        Failure::new(Kind::Output, "not-kept", format!("an attachment could not be saved: {why}"))
+    };
+    match session {
+        Some(session) => session.put(bytes).map(drop).map_err(|error| failed(error.to_string())),
+        None => contents.shown().keep(bytes).map(drop).ok_or_else(|| failed("too large".to_owned())),
+    }
+}
+
+/// Copies pictures and other bytes that a server returned into the session that refers to them.
+fn keep_media(canister: &Canister, session: &Contents, shared: &Kept) {
+    for digest in digests(canister) {
+        if let Some(bytes) = shared.bytes(&digest)
+            && let Err(error) = session.put(&bytes)
+        {
+            tracing::warn!(%error, "the content of a result was not saved");
+        }
+    }
+}
+
+struct SharedApprover(Arc<dyn Approver>);
+
+impl Approver for SharedApprover {
+    fn decide<'a>(&'a self, pending: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>> {
+        self.0.decide(pending)
+    }
+
+    fn can_ask(&self) -> bool {
+        self.0.can_ask()
+    }
+
+    fn postpones(&self, pending: &[Pending]) -> bool {
+        self.0.postpones(pending)
+    }
+
+    fn redacted(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
+        self.0.redacted(arguments)
+    }
+}
+
+/// Has nobody to ask: calls that need an approval are refused.
+pub(crate) struct NobodyToAsk;
+
+impl Approver for NobodyToAsk {
+    fn decide<'a>(&'a self, pending: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>> {
+        let deny = |_| Decision::Deny { rule: "nobody can be asked".to_owned(), comment: None };
+        std::future::ready(pending.iter().map(deny).collect()).boxed()
+    }
+
+    fn can_ask(&self) -> bool {
+        false
+    }
+}
