@@ -210,6 +210,8 @@ export default {
     const page = await compare(open, model, question);
     await column(page, 1).locator("header").getByText("waits for approval").waitFor();
     await column(page, 0).getByText("No danger here.").waitFor();
+    await page.reload();
+    await column(page, 1).locator("header").getByText("waits for approval").waitFor();
     await column(page, 1).getByRole("button", { name: "Allow once" }).click();
     await column(page, 1).getByText("The danger is over.").waitFor();
     await done(page, 2);

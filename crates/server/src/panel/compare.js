@@ -159,6 +159,7 @@ function column(item, title, id, ctx, onChange) {
     if (!me.running) me.took = asked?.at && last?.at ? Math.max(0, Date.parse(last.at) - Date.parse(asked.at)) : 0;
     if (!me.running && !full.waiting && last?.role !== "assistant") end = "failed";
     thread.load(full.messages, full.total);
+    if (full.waiting) for (const one of (await ctx.api.get("/api/approvals", undefined, { signal: ctx.signal })).items) if (one.session === item.id) thread.ask(one);
     show();
     ctx.api.follow(`/api/sessions/${item.id}/events`, { after: `${full.total}.0`, signal: ctx.signal, onEvent: (event, position) => {
       thread.apply(event, position);
@@ -172,7 +173,8 @@ function column(item, title, id, ctx, onChange) {
   // What is drawn anew has to be marked anew.
   const drawn = new MutationObserver(debounce(() => { if (!me.running && scroller.isConnected) onChange(); }, 120));
   drawn.observe(scroller, { childList: true, subtree: true });
-  me.destroy = () => { clearInterval(clock); drawn.disconnect(); thread.destroy(); };
+  const answered = ctx.events.on("approval_resolved", (event) => thread.resolved(event.id));
+  me.destroy = () => { clearInterval(clock); answered(); drawn.disconnect(); thread.destroy(); };
   return me;
 }
 
