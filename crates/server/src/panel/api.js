@@ -44,7 +44,7 @@ async function json(method, path, options) {
 
 /// Splits the text of an event stream into events; returns the function that takes pieces of it.
 export function eventParser(emit) {
-  let rest = "", id, data = [], event;
+  let rest = "", id, data = [], event, own = false;
   return (piece) => {
     rest += piece;
     let start = 0;
@@ -54,10 +54,10 @@ export function eventParser(emit) {
       const line = rest.slice(start, rest[end - 1] === "\r" ? end - 1 : end);
       start = end + 1;
       if (line === "") {
-        if (data.length) emit({ id, event, data: data.join("\n") });
-        data = []; event = undefined;
+        if (data.length) emit({ id, own, event, data: data.join("\n") });
+        data = []; event = undefined; own = false;
       } else if (line.startsWith("data:")) data.push(line.slice(line[5] === " " ? 6 : 5));
-      else if (line.startsWith("id:")) id = line.slice(3).trim();
+      else if (line.startsWith("id:")) { id = line.slice(3).trim(); own = true; }
       else if (line.startsWith("event:")) event = line.slice(6).trim();
     }
     rest = rest.slice(start);
@@ -89,7 +89,9 @@ const seen = (signal) => new Promise((resolve) => {
 });
 
 /// Follows a stream until `signal` is aborted. Reconnects with `Last-Event-ID`, waiting 0.5 s to 15 s in between.
-/// `onEvent(value, id)` takes each event; `onState("open" | "lost" | "gone", error?)` the state of the connection.
+/// `onEvent(value, id, before)` takes each event with its position and the one before it. If `after` is given, events
+/// without an id belong to the next one with an id: a connection that is lost between them gets all of them again.
+/// `onState("open" | "lost" | "gone", error?)` the state of the connection.
 /// Answers 4xx other than 408 and 429 end it ("gone"). With `rest` a page that is hidden for ten seconds lets go of
 /// the connection, of which a browser has six for a server, and takes up the stream when it is seen again.
 export async function follow(path, { after, onEvent, onState = () => {}, signal, rest = false }) {
@@ -97,7 +99,7 @@ export async function follow(path, { after, onEvent, onState = () => {}, signal,
   while (!signal.aborted) {
     const turn = new AbortController();
     const end = () => turn.abort();
-    let resting = false, timer;
+    let resting = false, timer, batch = [];
     const hidden = () => { clearTimeout(timer); if (document.visibilityState === "hidden") timer = setTimeout(() => { resting = true; end(); }, 10_000); };
     signal.addEventListener("abort", end, { once: true });
     if (rest) document.addEventListener("visibilitychange", hidden);
@@ -107,10 +109,14 @@ export async function follow(path, { after, onEvent, onState = () => {}, signal,
       const response = await fetch(path, { headers, signal: turn.signal, credentials: "same-origin" });
       if (!response.ok) throw await failure(response);
       onState("open");
-      await read(response, ({ id, data }) => {
+      await read(response, ({ id, own, data }) => {
         delay = 500;
+        batch.push(data);
+        if (turn.signal.aborted || (after !== undefined && !own)) return;
+        const before = last, events = batch;
+        batch = [];
         if (id !== undefined) last = id;
-        if (!turn.signal.aborted) onEvent(JSON.parse(data), id);
+        for (const one of events) onEvent(JSON.parse(one), last, before);
       });
     } catch (error) {
       if (signal.aborted) return;

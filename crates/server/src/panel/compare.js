@@ -158,11 +158,11 @@ function column(item, title, id, ctx, onChange) {
     const last = full.messages.at(-1);
     if (!me.running) me.took = asked?.at && last?.at ? Math.max(0, Date.parse(last.at) - Date.parse(asked.at)) : 0;
     if (!me.running && !full.waiting && last?.role !== "assistant") end = "failed";
-    thread.load(full.messages, full.total);
+    thread.load(full.messages, { total: full.total });
     if (full.waiting) for (const one of (await ctx.api.get("/api/approvals", undefined, { signal: ctx.signal })).items) if (one.session === item.id) thread.ask(one);
     show();
-    ctx.api.follow(`/api/sessions/${item.id}/events`, { after: `${full.total}.0`, signal: ctx.signal, onEvent: (event, position) => {
-      thread.apply(event, position);
+    ctx.api.follow(`/api/sessions/${item.id}/events`, { after: `${full.total}.0.0${full.running ? "" : "e"}`, signal: ctx.signal, onEvent: (event, position, before) => {
+      thread.apply(event, position, before);
       const type = event.type === "CUSTOM" ? event.name : event.type;
       if (!apply[type]) return;
       apply[type](event.type === "CUSTOM" ? event.value : event);

@@ -9,6 +9,8 @@ import { setTitle } from "./title.js";
 import { uuid } from "./state.js";
 import { compact, money, number, t } from "./strings.js";
 
+const PAGE = 100;
+
 /// Starts a run and returns when the server took it.
 function startRun(ctx, session, { text, attachments = [], kept = [], at, props = {} }) {
   const content = [...(text.trim() || !kept.length ? [{ type: "text", text }] : []), ...kept.filter((part) => ownAddress(part.url)).map((part) => ({ type: part.type === "file" ? "document" : part.type,
@@ -37,7 +39,7 @@ async function existing(root, params, ctx) {
   const { id } = params;
   const path = `/api/sessions/${encodeURIComponent(id)}`;
   const around = /^\d{1,9}$/.test(params.message ?? "") ? Number(params.message) : undefined;
-  const item = await ctx.api.get(path, around === undefined ? { limit: 100 } : { from: Math.max(0, around - 50), limit: 100 }, { signal: ctx.signal });
+  const item = await ctx.api.get(path, around === undefined ? { limit: PAGE } : { from: Math.max(0, around - PAGE / 2), limit: PAGE }, { signal: ctx.signal });
   const heading = h("h1", { class: "title" }), facts = h("p", { class: "dim facts" }), tags = h("span", { class: "row tags" }), banner = h("div", { class: "banner", hidden: true, role: "status" });
   const scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": t("nav.chat") });
   let session = item, followed = true;
@@ -73,6 +75,7 @@ async function existing(root, params, ctx) {
         try {
           const made = await ctx.api.post(`${path}/fork`, { at });
           toast(t("chat.forked"));
+          ctx.events.emit({ type: "changed" });
           ctx.go(`#/s/${made.id}`);
         } catch (error) { toast(error.message, { kind: "error", hint: error.hint }); }
       },
@@ -90,7 +93,8 @@ async function existing(root, params, ctx) {
   drawHead();
 
   if (item.running) thread.setRunning(true);
-  thread.load(item.messages, item.total ?? item.messages.length, { scrollTo: around });
+  const total = item.total ?? item.messages.length;
+  thread.load(item.messages, { total, ...(around === undefined ? {} : { scrollTo: around, first: Math.max(0, around - PAGE / 2), end: Math.min(total, Math.max(0, around - PAGE / 2) + PAGE) }) });
   if (item.waiting > 0) showApprovals();
   if (matchMedia("(pointer: fine)").matches && around === undefined) composer.focus();
 
@@ -99,7 +103,7 @@ async function existing(root, params, ctx) {
   }
 
   let lost = false;
-  ctx.api.follow(`${path}/events`, { after: `${item.total ?? item.messages.length}.0`, signal: ctx.signal, rest: true, onEvent: thread.apply,
+  ctx.api.follow(`${path}/events`, { after: `${total}.0.0${item.running ? "" : "e"}`, signal: ctx.signal, rest: true, onEvent: thread.apply,
     onState: async (state, error) => {
       banner.hidden = state === "open";
       if (state === "lost") { lost = true; replace(banner, h("p", { class: "note warn" }, t("chat.lost"))); }

@@ -65,7 +65,7 @@ export function decisionForm(approval, onDecide, { titled = false, only } = {}) 
     edited.focus();
   } });
   node.addEventListener("submit", (event) => event.preventDefault());
-  const offer = (decision) => !only || only.includes(decision);
+  const offer = (decision) => (!only || only.includes(decision)) && (!approval.decisions || approval.decisions.includes(decision));
   append(node, [
     titled && h("p", { class: "decision-title" }, t("decision.ask")),
     approval.reason && approval.reason !== "approval" && h("p", { dir: "auto" }, visible(approval.reason)),

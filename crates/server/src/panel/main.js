@@ -4,7 +4,7 @@ import { announce, button, h, icon, replace, toast } from "./dom.js";
 import { go, start } from "./router.js";
 import { createSessions } from "./sessions.js";
 import { listen, shortcutsDialog } from "./shortcuts.js";
-import { applyTheme, saveSetting, setting } from "./state.js";
+import { applyTheme, saveSetting, setting, status } from "./state.js";
 import { language, loadTexts, setLanguage, t } from "./strings.js";
 import { setTitle, setWaiting } from "./title.js";
 
@@ -25,6 +25,8 @@ function eventHub() {
 const events = eventHub();
 const ctx = { api, t, go, events };
 const VIEWS = [["#/", "nav.chat", "chat"], ["#/approvals", "nav.approvals", "hand"], ["#/compare", "nav.compare", "columns"], ["#/figures", "nav.figures", "chart"], ["#/tools", "nav.tools", "wrench"]];
+/// Views that a server may not have: `features` of `/api/status` says `false`.
+const OPTIONAL = { "nav.compare": "comparisons", "nav.figures": "figures", "nav.tools": "tools" };
 const THEMES = ["auto", "dark", "light"];
 let sessions, links, badge, drawer, offline, show, waiting = 0, seen;
 
@@ -50,6 +52,7 @@ function frame() {
       button(t("frame.keys"), { icon: "keyboard", iconOnly: true, class: "quiet keys-button", onclick: () => shortcutsDialog() })),
     side, h("div", { class: "backdrop", onclick: () => drawerOpen(false) }), main, offline);
   side.addEventListener("keydown", (event) => { if (event.key === "Escape" && !event.defaultPrevented && document.body.classList.contains("drawer-open")) { drawerOpen(false); drawer.focus(); } });
+  status().then(({ features }) => { for (const [key, feature] of Object.entries(OPTIONAL)) links.get(key).hidden = features?.[feature] === false; }, () => {});
   sessions?.destroy();
   sessions = createSessions(side, ctx, { onPick: () => drawerOpen(false) });
   drawBadge();

@@ -10,14 +10,14 @@ const titleOf = (item) => item.name || item.words || t("sessions.untitled");
 /// Commands for one session. `changed(item)` and `gone()` learn of the outcome.
 export function sessionMenu(ctx, item, { changed = () => {}, gone = () => {} } = {}) {
   const path = `/api/sessions/${encodeURIComponent(item.id)}`;
-  const change = async (body) => { if (body) try { changed(await ctx.api.patch(path, body)); } catch (error) { toast(error.message, { kind: "error", hint: error.hint }); } };
+  const change = async (body) => { if (body) try { changed(await ctx.api.patch(path, body)); ctx.events.emit({ type: "changed" }); } catch (error) { toast(error.message, { kind: "error", hint: error.hint }); } };
   return [
     { label: t("sessions.rename"), icon: "pencil", run: async () => change(await field(t("sessions.rename"), t("sessions.name"), item.name ?? "", (value) => ({ name: value }))) },
     { label: t("sessions.tags"), icon: "tag", run: async () => change(await field(t("sessions.tags"), t("sessions.tagsLabel"), (item.tags ?? []).join(", "), (value) => ({ tags: [...new Set(value.split(",").map((tag) => tag.trim()).filter(Boolean))] }))) },
-    ...[["markdown", "Markdown"], ["html", "HTML"], ["json", "JSON"], ["jsonl", "JSONL"]].map(([format, label]) => ({ label: t("sessions.export", { format: label }), icon: "download", run: () => download(`${path}/export?format=${format}`) })),
+    ...[["markdown", "Markdown"], ["html", "HTML"], ["json", "JSON"]].map(([format, label]) => ({ label: t("sessions.export", { format: label }), icon: "download", run: () => download(`${path}/export?format=${format}`) })),
     { label: t("sessions.delete"), icon: "trash", danger: true, run: async () => {
       if (!await confirm(t("sessions.deleteTitle"), visible(t("sessions.deleteText", { name: titleOf(item).slice(0, 200) })), { yes: t("sessions.delete"), no: t("common.cancel"), danger: true })) return;
-      try { await ctx.api.del(path); gone(); } catch (error) { toast(error.message, { kind: "error", hint: error.hint }); }
+      try { await ctx.api.del(path); gone(); ctx.events.emit({ type: "changed" }); } catch (error) { toast(error.message, { kind: "error", hint: error.hint }); }
     } },
   ];
 }
@@ -54,8 +54,9 @@ export function createSessions(root, ctx, { onPick = () => {} } = {}) {
   const since = h("input", { id: "f-since", type: "date" }), until = h("input", { id: "f-until", type: "date" });
   const list = h("div", { class: "session-list" }), count = h("p", { class: "hidden", role: "status" });
   const file = h("input", { type: "file", accept: ".json,.jsonl,application/json", hidden: true, tabindex: "-1", "aria-hidden": "true", onchange: () => { if (file.files[0]) bring(file.files[0]); file.value = ""; } });
+  const ofProject = h("label", { class: "field wide", for: "f-project", hidden: true }, t("sessions.project"), project);
   const filters = h("details", { class: "filters" }, h("summary", null, icon("sliders"), t("sessions.filters")), h("div", { class: "filter-grid" },
-    h("label", { class: "field wide", for: "f-project" }, t("sessions.project"), project), h("label", { class: "field wide", for: "f-tag" }, t("sessions.tag"), tag), tags,
+    ofProject, h("label", { class: "field wide", for: "f-tag" }, t("sessions.tag"), tag), tags,
     h("label", { class: "field", for: "f-since" }, t("sessions.since"), since), h("label", { class: "field", for: "f-until" }, t("sessions.until"), until),
     button(t("sessions.clear"), { class: "quiet wide", onclick: () => { project.value = ""; tag.value = ""; since.value = ""; until.value = ""; refresh(); } })));
   const places = new Set(), known = new Set();
@@ -75,10 +76,18 @@ export function createSessions(root, ctx, { onPick = () => {} } = {}) {
   function learn(place) {
     if (!place || places.has(place)) return;
     places.add(place);
+    ofProject.hidden = false;
     project.append(h("option", { value: place }, place.length > 60 ? `…${place.slice(-60)}` : place));
   }
 
-  const query = () => ({ text: search.value.trim(), project: project.value, tag: tag.value.trim(), since: since.value, until: until.value });
+  /// The beginning of a local day, or of a later one, as a time of the contract.
+  const moment = (day, later = 0) => {
+    const date = new Date(`${day}T00:00`);
+    if (Number.isNaN(date.getTime())) return "";
+    date.setDate(date.getDate() + later);
+    return date.toISOString();
+  };
+  const query = () => ({ text: search.value.trim(), project: project.value, tag: tag.value.trim(), since: moment(since.value), until: moment(until.value, 1) });
   const filtered = () => Object.values(query()).some(Boolean);
 
   async function fetchPage(cursor, keep = false) {
@@ -147,7 +156,7 @@ export function createSessions(root, ctx, { onPick = () => {} } = {}) {
 
   const refresh = () => fetchPage();
   const soon = debounce(() => fetchPage(undefined, true), 300);
-  const offs = [ctx.events.on("session", soon), ctx.events.on("approval", soon), ctx.events.on("approval_resolved", soon), ctx.events.on("reconnected", soon)];
+  const offs = [ctx.events.on("session", soon), ctx.events.on("approval", soon), ctx.events.on("approval_resolved", soon), ctx.events.on("reconnected", soon), ctx.events.on("changed", soon)];
   refresh();
   return {
     current(id) {

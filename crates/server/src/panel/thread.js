@@ -6,7 +6,7 @@ import { marked, OVERRIDES } from "./sanitise.js";
 import { compact as short, duration, money, number, t, when } from "./strings.js";
 
 const clear = (text) => marked(text, OVERRIDES);
-const CHUNK = 100, MOST = 400, NEAR = 600;
+const CHUNK = 100, MOST = 400, NEAR = 600, OVERLAP = 40, SETTLED = 200;
 
 /// Draws the session `session` into `root`, which scrolls. `actions`: `{edit(message), retry(message), retryWith(message, button), fork(index)}`.
 /// `onState({running, waiting, usage?})` learns of the run. With `compact` there are no actions and no headers.
@@ -141,17 +141,18 @@ export function createThread(root, ctx, { session, model, compact = false, actio
     return messages.map(article).filter(Boolean);
   }
 
-  /// Shows `messages`, the last ones of `count` (or those around one that is looked for).
-  function load(messages, count = messages.length ? messages.at(-1).index + 1 : 0, { scrollTo } = {}) {
+  /// Shows `messages`, which are those from `first` to `end`: the last ones of `total`, or those around one that is looked
+  /// for. Indexes have gaps: a call is a message of its own on the server and a part of the reply here.
+  function load(messages, { total: count, first: from = messages[0]?.index ?? 0, end: upTo, scrollTo } = {}) {
     cards.clear();
-    first = messages[0]?.index ?? count;
-    end = messages.length ? messages.at(-1).index + 1 : count;
-    total = Math.max(count, end);
+    total = count ?? (messages.at(-1)?.index ?? -1) + 1;
+    first = from;
+    end = upTo ?? total;
     replace(list, nodesOf(messages));
     live.replaceChildren();
     footers();
     showWindow();
-    const target = scrollTo !== undefined && list.querySelector(`[data-index="${CSS.escape(String(scrollTo))}"]`);
+    const target = scrollTo !== undefined && [...list.children].findLast((node) => Number(node.dataset.index) <= scrollTo);
     if (target) { pinned = false; target.classList.add("found"); target.scrollIntoView({ block: "center" }); target.focus({ preventScroll: true }); } else { pinned = true; stick(); }
   }
 
@@ -180,11 +181,12 @@ export function createThread(root, ctx, { session, model, compact = false, actio
     loading = true; showWindow();
     try {
       const from = Math.max(0, first - CHUNK);
-      const messages = await page(from, first - from);
-      if (destroyed || !messages.length) return;
+      // Some more, because the calls of the last reply may reach beyond.
+      const messages = (await page(from, first - from + OVERLAP)).filter((message) => message.index < first);
+      if (destroyed) return;
       anchored(() => {
         list.prepend(...nodesOf(messages));
-        first = messages[0].index;
+        first = from;
         const kids = [...list.children];
         if (kids.length > MOST) {
           for (const node of kids.slice(MOST)) node.remove();
@@ -202,11 +204,12 @@ export function createThread(root, ctx, { session, model, compact = false, actio
     if (loading || end >= goal() || destroyed) return;
     loading = true;
     try {
-      const messages = await page(end, Math.min(CHUNK, goal() - end));
-      if (destroyed || !messages.length) { end = goal(); return; }
+      const upTo = Math.min(end + CHUNK, goal());
+      const messages = (await page(end, upTo - end + OVERLAP)).filter((message) => message.index < upTo);
+      if (destroyed) return;
       anchored(() => {
         list.append(...nodesOf(messages));
-        end = messages.at(-1).index + 1;
+        end = upTo;
         const kids = [...list.children];
         if (kids.length > MOST) {
           for (const node of kids.slice(0, kids.length - MOST)) node.remove();
@@ -230,7 +233,7 @@ export function createThread(root, ctx, { session, model, compact = false, actio
       const messages = await page(from, goal() - from);
       const kept = [...live.childNodes];
       const liveCards = new Map([...cards].filter(([, card]) => live.contains(card.node)));
-      load(messages, total);
+      load(messages, { total, first: from, end: goal() });
       live.append(...kept);
       for (const [id, card] of liveCards) cards.set(id, card);
     }
@@ -283,7 +286,7 @@ export function createThread(root, ctx, { session, model, compact = false, actio
     return current;
   }
 
-  let modelName = model;
+  let modelName = model, tally;
   const position = (id) => { const at = parseInt(id, 10); return Number.isNaN(at) ? undefined : at; };
 
   function liveCard(callId, id) {
@@ -313,7 +316,7 @@ export function createThread(root, ctx, { session, model, compact = false, actio
   }
 
   const handlers = {
-    RUN_STARTED() { current = undefined; reasoning = undefined; ended = undefined; live.querySelectorAll(":scope > .note").forEach((node) => node.remove()); setRunning(true); },
+    RUN_STARTED() { tally = { usage: {}, began: performance.now() }; current = undefined; reasoning = undefined; ended = undefined; live.querySelectorAll(":scope > .note").forEach((node) => node.remove()); setRunning(true); },
     TEXT_MESSAGE_START(event, id) { textOf(event.messageId, id); },
     TEXT_MESSAGE_CONTENT(event, id) { textOf(event.messageId, id).add(event.delta ?? ""); },
     TEXT_MESSAGE_END(event, id) { const said = textOf(event.messageId, id).text(); if (!compact && said) announce(said.slice(0, 1500)); },
@@ -341,12 +344,12 @@ export function createThread(root, ctx, { session, model, compact = false, actio
       current = undefined;
     },
     RUN_FINISHED(event) {
-      const outcome = event.outcome?.type ?? "success";
+      const outcome = event.outcome?.type ?? "success", wasRunning = running;
       const interrupts = event.outcome?.interrupts ?? [];
       ended = { outcome };
       setRunning(false, { waiting: interrupts.length });
-      for (const interrupt of interrupts) ask({ ...interrupt.metadata, id: interrupt.id, reason: interrupt.message ?? interrupt.reason, tool_call_id: interrupt.toolCallId });
-      if (!compact) announce(t(outcome === "interrupt" ? "thread.waiting" : outcome === "cancelled" ? "thread.cancelled" : "thread.done"));
+      for (const interrupt of interrupts) ask({ ...interrupt.metadata, id: interrupt.id, reason: interrupt.metadata?.reason ?? interrupt.message, tool_call_id: interrupt.toolCallId });
+      if (!compact && wasRunning) announce(t(outcome === "interrupt" ? "thread.waiting" : outcome === "cancelled" ? "thread.cancelled" : "thread.done"));
       settle(() => outcome === "cancelled" && note("", t("thread.cancelled")));
     },
     RUN_ERROR(event) {
@@ -372,6 +375,11 @@ export function createThread(root, ctx, { session, model, compact = false, actio
     "converse.result"({ toolCallId, ...result }, id) { liveCard(toolCallId, id).finish(result); },
     "converse.usage"({ model, fallback, ...usage }) {
       modelName = model;
+      if (tally) {
+        for (const [key, value] of Object.entries(usage)) if (typeof value === "number") tally.usage[key] = (tally.usage[key] ?? 0) + value;
+        if (usage.cost) tally.cost = { dollars: String(Number(tally.cost?.dollars ?? 0) + Number(usage.cost.dollars)) };
+        tally.elapsed_ms = performance.now() - tally.began;
+      }
       if (fallback) note("warn", t("thread.fallback"), model);
       onState({ running, usage: { model, ...usage } });
     },
@@ -383,8 +391,8 @@ export function createThread(root, ctx, { session, model, compact = false, actio
     "converse.resolved"({ interruptId, decision, by }) { resolved(interruptId, decision, by); },
   };
 
-  /// Takes one event of the session's stream; `id` is its position.
-  function apply(event, id) {
+  /// Takes one event of the session's stream; `id` is the position after it, `before` the one before it.
+  function apply(event, id, before = id) {
     if (destroyed) return;
     const at = position(id);
     if (at > total && event.name !== "converse.user") {
@@ -392,7 +400,7 @@ export function createThread(root, ctx, { session, model, compact = false, actio
       total = at;
     }
     const key = event.type === "CUSTOM" ? event.name : event.type;
-    handlers[key]?.(event.type === "CUSTOM" ? event.value ?? {} : event, id);
+    handlers[key]?.(event.type === "CUSTOM" ? event.value ?? {} : event, before);
     stick();
   }
 
@@ -412,15 +420,21 @@ export function createThread(root, ctx, { session, model, compact = false, actio
     texts.clear(); current = undefined; reasoning = undefined;
     try {
       if (from !== undefined && end >= from) {
-        const answer = await ctx.api.get(`/api/sessions/${encodeURIComponent(session)}`, { from, limit: 200 }, { signal: ctx.signal });
+        // A reply that was on the page already may have got calls and results since: it is drawn again.
+        const last = live.querySelector(":scope > .user") ? undefined : [...list.children].findLast((node) => !node.classList.contains("orphan"));
+        const start = Math.min(from, last ? Number(last.dataset.index) + (last.classList.contains("assistant") ? 0 : 1) : from);
+        const answer = await ctx.api.get(`/api/sessions/${encodeURIComponent(session)}`, { from: start, limit: SETTLED }, { signal: ctx.signal });
         if (destroyed || turn !== settling || running) return;
         const waiting = [...forms.values()];
-        for (const node of [...list.children]) if (Number(node.dataset.index) >= from) node.remove();
+        for (const node of [...list.children]) if (Number(node.dataset.index) >= start) node.remove();
         live.replaceChildren();
         liveFrom = undefined;
+        const replies = answer.messages.filter((message) => message.role === "assistant");
+        if (tally && replies.length && !replies.some((message) => message.usage)) Object.assign(replies.at(-1), tally);
+        tally = undefined;
         list.append(...nodesOf(answer.messages));
-        end = from + answer.messages.length;
-        total = answer.total ?? end;
+        total = answer.total ?? start + answer.messages.length;
+        end = Math.min(total, start + SETTLED);
         for (const { approval } of waiting) ask(approval);
         footers();
         onState({ running, session: answer });
@@ -442,7 +456,7 @@ export function createThread(root, ctx, { session, model, compact = false, actio
 
   /// Shows the form of an approval in the card of its call, or behind the messages.
   async function ask(approval) {
-    const callId = approval.tool_call_id ?? [...cards.values()].find((card) => ["none", "pending", "running"].includes(card.state()) && card.call.ensemble === approval.ensemble && card.call.tool === approval.tool && JSON.stringify(card.call.arguments) === JSON.stringify(approval.arguments))?.call.id;
+    const callId = approval.tool_call_id ?? (approval.id.startsWith(`${session}.`) ? approval.id.slice(session.length + 1) : undefined) ?? [...cards.values()].find((card) => ["none", "pending", "running"].includes(card.state()) && card.call.ensemble === approval.ensemble && card.call.tool === approval.tool && JSON.stringify(card.call.arguments) === JSON.stringify(approval.arguments))?.call.id;
     let card = cards.get(callId);
     if (!card) {
       card = createCard({ id: callId ?? approval.id, ensemble: approval.ensemble, tool: approval.tool, arguments: approval.arguments });
