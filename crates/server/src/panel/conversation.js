@@ -3,7 +3,6 @@ import { button, h, replace, toast } from "./dom.js";
 import { createComposer } from "./composer.js";
 import { name, ownAddress } from "./content.js";
 import { menuButton } from "./menu.js";
-import { sessionMenu } from "./sessions.js";
 import { createThread } from "./thread.js";
 import { setTitle } from "./title.js";
 import { uuid } from "./state.js";
@@ -88,7 +87,7 @@ async function existing(root, params, ctx) {
     onSend: run, onStop: () => ctx.api.post(`${path}/cancel`).catch((error) => toast(error.message, { kind: "error" })) });
   composer.editLast = () => { const last = thread.lastUser(); if (last && last.index !== "") composer.edit(last); };
   const changed = (next) => { session = { ...session, ...next, total: session.total, usage: session.usage }; drawHead(); };
-  root.append(h("header", { class: "view-head" }, h("div", { class: "grow" }, h("div", { class: "row" }, heading, tags), facts), menuButton(t("chat.menu"), () => sessionMenu(ctx, session, { changed, gone: () => ctx.go("#/") }))),
+  root.append(h("header", { class: "view-head" }, h("div", { class: "grow" }, h("div", { class: "row" }, heading, tags), facts), menuButton(t("chat.menu"), async () => (await import("./commands.js")).sessionMenu(ctx, session, { changed, gone: () => ctx.go("#/") }))),
     item.problem ? h("p", { class: "note warn problem-line" }, t("chat.problem"), ": ", name(item.problem)) : "", banner, scroller, composer.node);
   drawHead();
 

@@ -25,8 +25,8 @@ export default {
   "content.yes": "yes", "content.no": "no", "content.unavailable": "The picture cannot be shown",
   "sessions.title": "Conversations", "sessions.new": "New conversation", "sessions.search": "Search conversations", "sessions.filters": "Filters", "sessions.project": "Project", "sessions.anyProject": "Any project", "sessions.tag": "Tag",
   "sessions.since": "From", "sessions.until": "To", "sessions.clear": "Clear filters", "sessions.none": "Nothing found", "sessions.empty": "No conversations yet", "sessions.more": "Show more", "sessions.import": "Import",
-  "sessions.actions": "Actions for {name}", "sessions.rename": "Rename", "sessions.tags": "Edit tags", "sessions.delete": "Delete", "sessions.export": "Export as {format}", "sessions.name": "Name", "sessions.tagsLabel": "Tags, separated by commas", "sessions.save": "Save",
-  "sessions.deleteTitle": "Delete this conversation?", "sessions.deleteText": "“{name}” and everything in it will be deleted. This cannot be undone.", "sessions.imported": "Imported", "sessions.running": "running", "sessions.waiting": "waiting for approval",
+  "sessions.actions": "Actions for {name}",
+  "sessions.imported": "Imported", "sessions.running": "running", "sessions.waiting": "waiting for approval",
   "sessions.today": "Today", "sessions.yesterday": "Yesterday", "sessions.week": "Last seven days", "sessions.untitled": "Untitled", "sessions.found": { one: "{n} conversation", other: "{n} conversations" }, "sessions.foundMore": "More than {n} conversations",
   "pick.model": "Model or preset", "pick.default": "Model of the settings", "pick.presets": "Presets",
 };

@@ -1,7 +1,7 @@
 // A button that opens a short list of commands.
 import { button, h, icon } from "./dom.js";
 
-/// `items()`: `[{label, icon?, run, danger?}]`. Arrow keys move, Escape closes and returns the focus.
+/// `items()` resolves to `[{label, icon?, run, danger?}]`. Arrow keys move, Escape closes and returns the focus.
 export function menuButton(label, items, { icon: name = "more", class: cls = "" } = {}) {
   const toggle = button(label, { icon: name, iconOnly: true, class: "quiet", "aria-haspopup": "menu", "aria-expanded": "false" });
   const node = h("div", { class: `menu-box ${cls}` }, toggle);
@@ -13,10 +13,12 @@ export function menuButton(label, items, { icon: name = "more", class: cls = "" 
     if (focus) toggle.focus();
   };
   const outside = (event) => { if (!node.contains(event.target)) close(false); };
-  toggle.addEventListener("click", (event) => {
+  toggle.addEventListener("click", async (event) => {
     event.stopPropagation();
     if (list) { close(true); return; }
-    list = h("div", { class: "menu", role: "menu", "aria-label": label }, items().map((item) => h("button", { type: "button", role: "menuitem", tabindex: "-1", class: item.danger ? "danger-text" : null,
+    const commands = await items();
+    if (list || !node.isConnected) return;
+    list = h("div", { class: "menu", role: "menu", "aria-label": label }, commands.map((item) => h("button", { type: "button", role: "menuitem", tabindex: "-1", class: item.danger ? "danger-text" : null,
       onclick: (click) => { click.stopPropagation(); close(true); item.run(); } }, item.icon && icon(item.icon), h("span", null, item.label))));
     node.append(list);
     const box = list.getBoundingClientRect(), at = toggle.getBoundingClientRect();

@@ -25,8 +25,8 @@ export default {
   "content.yes": "да", "content.no": "нет", "content.unavailable": "Изображение нельзя показать",
   "sessions.title": "Беседы", "sessions.new": "Новая беседа", "sessions.search": "Поиск бесед", "sessions.filters": "Фильтры", "sessions.project": "Проект", "sessions.anyProject": "Любой проект", "sessions.tag": "Метка",
   "sessions.since": "С", "sessions.until": "По", "sessions.clear": "Сбросить фильтры", "sessions.none": "Ничего не найдено", "sessions.empty": "Бесед пока нет", "sessions.more": "Показать ещё", "sessions.import": "Импорт",
-  "sessions.actions": "Действия: {name}", "sessions.rename": "Переименовать", "sessions.tags": "Изменить метки", "sessions.delete": "Удалить", "sessions.export": "Экспорт: {format}", "sessions.name": "Название", "sessions.tagsLabel": "Метки через запятую", "sessions.save": "Сохранить",
-  "sessions.deleteTitle": "Удалить эту беседу?", "sessions.deleteText": "«{name}» и всё её содержимое будет удалено. Отменить это нельзя.", "sessions.imported": "Импортировано", "sessions.running": "выполняется", "sessions.waiting": "ждёт разрешения",
+  "sessions.actions": "Действия: {name}",
+  "sessions.imported": "Импортировано", "sessions.running": "выполняется", "sessions.waiting": "ждёт разрешения",
   "sessions.today": "Сегодня", "sessions.yesterday": "Вчера", "sessions.week": "Последние семь дней", "sessions.untitled": "Без названия", "sessions.found": { one: "{n} беседа", few: "{n} беседы", many: "{n} бесед", other: "{n} беседы" }, "sessions.foundMore": "Больше {n} бесед",
   "pick.model": "Модель или набор настроек", "pick.default": "Модель из настроек", "pick.presets": "Наборы настроек",
 };

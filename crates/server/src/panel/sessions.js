@@ -1,41 +1,11 @@
 // The list of sessions: search, filters, and what can be done with each.
-import { button, confirm, debounce, dialog, h, icon, replace, roving, toast } from "./dom.js";
+import { button, debounce, h, icon, replace, roving, toast } from "./dom.js";
 import { name, visible } from "./content.js";
 import { menuButton } from "./menu.js";
 import { status } from "./state.js";
 import { language, t, when } from "./strings.js";
 
-const titleOf = (item) => item.name || item.words || t("sessions.untitled");
-
-/// Commands for one session. `changed(item)` and `gone()` learn of the outcome.
-export function sessionMenu(ctx, item, { changed = () => {}, gone = () => {} } = {}) {
-  const path = `/api/sessions/${encodeURIComponent(item.id)}`;
-  const change = async (body) => { if (body) try { changed(await ctx.api.patch(path, body)); ctx.events.emit({ type: "changed" }); } catch (error) { toast(error.message, { kind: "error", hint: error.hint }); } };
-  return [
-    { label: t("sessions.rename"), icon: "pencil", run: async () => change(await field(t("sessions.rename"), t("sessions.name"), item.name ?? "", (value) => ({ name: value }))) },
-    { label: t("sessions.tags"), icon: "tag", run: async () => change(await field(t("sessions.tags"), t("sessions.tagsLabel"), (item.tags ?? []).join(", "), (value) => ({ tags: [...new Set(value.split(",").map((tag) => tag.trim()).filter(Boolean))] }))) },
-    ...[["markdown", "Markdown"], ["html", "HTML"], ["json", "JSON"]].map(([format, label]) => ({ label: t("sessions.export", { format: label }), icon: "download", run: () => download(`${path}/export?format=${format}`) })),
-    { label: t("sessions.delete"), icon: "trash", danger: true, run: async () => {
-      if (!await confirm(t("sessions.deleteTitle"), visible(t("sessions.deleteText", { name: titleOf(item).slice(0, 200) })), { yes: t("sessions.delete"), no: t("common.cancel"), danger: true })) return;
-      try { await ctx.api.del(path); gone(); ctx.events.emit({ type: "changed" }); } catch (error) { toast(error.message, { kind: "error", hint: error.hint }); }
-    } },
-  ];
-}
-
-function download(url) {
-  const link = h("a", { href: url, download: "" });
-  document.body.append(link);
-  link.click();
-  link.remove();
-}
-
-function field(title, label, value, result) {
-  return dialog(title, (close) => {
-    const input = h("input", { id: "d-field", value, dir: "auto", maxlength: "500", autocomplete: "off", autofocus: true });
-    return h("form", { class: "col", onsubmit: (event) => { event.preventDefault(); close(result(input.value.trim())); } }, h("label", { class: "field", for: "d-field" }, label, input),
-      h("div", { class: "row end" }, button(t("common.cancel"), { onclick: () => close() }), h("button", { class: "primary", type: "submit" }, t("sessions.save"))));
-  });
-}
+export const titleOf = (item) => item.name || item.words || t("sessions.untitled");
 
 function group(time) {
   const day = new Date(time), now = new Date();
@@ -137,7 +107,7 @@ export function createSessions(root, ctx, { onPick = () => {} } = {}) {
       h("span", { class: "session-name" }, name(titleOf(item).slice(0, 160))),
       h("span", { class: "session-facts dim" }, h("time", { datetime: item.updated }, when(item.updated, today ? { timeStyle: "short" } : { day: "numeric", month: "short" })), (item.tags ?? []).slice(0, 3).map((label) => h("span", { class: "chip" }, name(label.slice(0, 24)))), item.problem && icon("warn")), state);
     const hits = (item.hits ?? []).slice(0, 3).map((hit) => h("a", { class: "hit", href: `#/s/${encodeURIComponent(item.id)}?message=${hit.message}`, onclick: () => onPick() }, marked(hit.excerpt)));
-    return h("div", { class: "session-row" }, link, menuButton(t("sessions.actions", { name: titleOf(item).slice(0, 60) }), () => sessionMenu(ctx, item, { changed: refresh, gone: () => { refresh(); if (item.id === current) ctx.go("#/"); } })), hits);
+    return h("div", { class: "session-row" }, link, menuButton(t("sessions.actions", { name: titleOf(item).slice(0, 60) }), async () => (await import("./commands.js")).sessionMenu(ctx, item, { changed: refresh, gone: () => { refresh(); if (item.id === current) ctx.go("#/"); } })), hits);
   }
 
   function marked(excerpt) {
