@@ -57,9 +57,17 @@ struct Known {
 }
 
 impl Known {
+    /// The same keys are added again and again.
     fn extend(&mut self, secrets: impl IntoIterator<Item = Secret>) {
-        self.secrets.extend(secrets);
-        (self.finder, self.line_finder) = Default::default();
+        let before = self.secrets.len();
+        for secret in secrets {
+            if !self.secrets.iter().any(|old| old.0 == secret.0) {
+                self.secrets.push(secret);
+            }
+        }
+        if self.secrets.len() > before {
+            (self.finder, self.line_finder) = Default::default();
+        }
     }
 
     fn finder(&self) -> &Finder {
@@ -77,14 +85,6 @@ impl Known {
 impl Redactor {
     pub fn learn(&self, secrets: impl IntoIterator<Item = Secret>) {
         self.0.write().extend(secrets);
-    }
-
-    /// The same tokens are added again and again.
-    pub(crate) fn learn_once(&self, secret: Secret) {
-        let mut known = self.0.write();
-        if !known.secrets.iter().any(|old| old.0 == secret.0) {
-            known.extend([secret]);
-        }
     }
 
     /// Redacts keys wherever the text contains them, or the beginning of one that is cut off. Values too short to be a key

@@ -91,7 +91,7 @@ impl Vault for FileVault {
     }
 
     fn hide(&self, secret: &str) {
-        self.redactor.learn_once(Secret::new(secret));
+        self.redactor.learn([Secret::new(secret)]);
     }
 }
 

@@ -2,9 +2,24 @@
 
 use std::ops::Range;
 
-/// Returns whether folding changes a text.
+/// Bytes without a blank before a line break that may be inside a secret. Encoders break lines at a width, and never after
+/// fewer bytes; lines of prose seldom end in so long a word.
+const LONG_RUN: usize = 12;
+
+/// Returns whether folding may show a secret: the text has percent encoding, or a line ends within a long run.
 pub(super) fn is_foldable(text: &[u8]) -> bool {
-    text.iter().any(|byte| matches!(byte, b'%' | b'\n' | b'\r'))
+    let is_encoded = |at: usize| text.get(at + 1..at + 3).and_then(decoded).is_some();
+    let is_within = |at: usize| {
+        let line = text.get(..at).unwrap_or_default();
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let run = line.get(line.len().saturating_sub(LONG_RUN)..).unwrap_or_default();
+        run.len() == LONG_RUN && !run.iter().any(u8::is_ascii_whitespace)
+    };
+    text.iter().enumerate().any(|(at, byte)| match byte {
+        b'%' => is_encoded(at),
+        b'\n' | b'\r' => is_within(at),
+        _ => false,
+    })
 }
 
 /// Returns the text with each `%XX` as its byte, and without line breaks and the blanks that indent a line.
@@ -69,6 +84,20 @@ fn decoded(digits: &[u8]) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn prose_is_not_folded() {
+        for (text, folds) in [
+            ("a line of prose\nand another one, 100 % of it\r\n", false),
+            ("c2stY2FuYXJ5\nLzA/\n", true),
+            ("c2stY2FuYXJ5\r\nLzA/\n", true),
+            ("c2stY2FuYXJ\nLzA/", false),
+            ("a%2Fb", true),
+            ("", false),
+        ] {
+            assert_eq!(is_foldable(text.as_bytes()), folds, "{text:?}");
+        }
+    }
 
     #[test]
     fn percent_encoding_and_line_breaks_are_folded_away() {
