@@ -124,4 +124,21 @@ export default {
     await list(page).getByRole("link", { name: one }).and(page.locator("[aria-current=page]")).waitFor();
     await box(page).waitFor();
   },
+
+  "a view that arrives late does not take the focus": async ({ open }) => {
+    const page = await open("#/tools");
+    // The module of the conversation is not loaded yet after a reload.
+    await page.reload();
+    await page.getByRole("heading", { level: 1, name: "Tools" }).waitFor();
+    let arrive;
+    const late = new Promise((resolve) => { arrive = resolve; });
+    await page.route("**/panel/conversation.js", async (route) => { await late; await route.continue(); });
+    await page.evaluate(() => { location.hash = "#/"; });
+    const search = page.getByRole("searchbox", { name: "Search conversations" });
+    await search.pressSequentially("half");
+    arrive();
+    await box(page).waitFor();
+    await page.keyboard.type(" and half");
+    equal(await search.inputValue(), "half and half");
+  },
 };

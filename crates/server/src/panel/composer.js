@@ -129,7 +129,8 @@ export function createComposer(ctx, { key, sessionModel, fresh, dropTarget, onSe
 
   const api = {
     node, edit,
-    focus: () => text.focus(),
+    /// Takes the focus, but not from a person who is already writing elsewhere.
+    focus() { if (!document.activeElement?.closest("input, textarea, select, dialog")) text.focus(); },
     setRunning(to) { running = to; controls(); },
     editLast: undefined,
     /// `forwardedProps` as chosen now.
