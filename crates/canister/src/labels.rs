@@ -95,13 +95,20 @@ impl SeenData {
             | Canister::Invocation(_) => &None,
         };
         let Some(labels) = labels else { return };
-        if labels.from.is_foreign() && self.foreign.len() < MAX_SEEN {
-            self.foreign.insert(labels.from.clone());
+        if labels.from.is_foreign() {
+            self.add_foreign(labels.from.clone());
         }
         for what in &labels.private {
             if self.private.len() < MAX_SEEN {
                 self.private.insert(what.clone());
             }
+        }
+    }
+
+    /// Adds where foreign text beside the conversation comes from.
+    pub fn add_foreign(&mut self, from: Origin) {
+        if self.foreign.len() < MAX_SEEN {
+            self.foreign.insert(from);
         }
     }
 

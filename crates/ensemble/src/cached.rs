@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::ensemble::{ConnectError, Connection, Ensemble};
 use crate::tool::Tool;
-use crate::{Answer, Context, Invocable, InvokeError, ToolProgress};
+use crate::{Answer, Context, Instructions, Invocable, InvokeError, ToolProgress};
 
 pub use in_memory::ResultsInMemory;
 
@@ -58,6 +58,10 @@ impl<C: Connection> Connection for Cached<C> {
 
     fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
         self.inner.refresh(ensemble).map(|tools| tools.map(|tools| self.wrapped(tools))).boxed()
+    }
+
+    fn instructions(&self) -> Option<Instructions> {
+        self.inner.instructions()
     }
 
     fn disconnect(&self) -> BoxFuture<'_, ()> {

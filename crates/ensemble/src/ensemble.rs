@@ -1,7 +1,7 @@
 //! A group of tools that connect and disconnect together.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use converse_canister::{Declaration, Digest, EnsembleName, InvokerName};
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::naming::tool_name;
 use crate::tool::{Tool, own_permission};
-use crate::{Invocable, Pins};
+use crate::{Instructions, Invocable, Pins};
 
 /// The source of an ensemble's tools: a server, or the binary itself.
 pub trait Connection: Send + Sync {
@@ -24,6 +24,11 @@ pub trait Connection: Send + Sync {
     /// limits the time. On an error the old tools stay.
     fn refresh<'a>(&'a self, _ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
         Box::pin(std::future::ready(None))
+    }
+
+    /// Returns what the server tells models about its tools, as known after connecting.
+    fn instructions(&self) -> Option<Instructions> {
+        None
     }
 
     /// Disconnects. The implementation limits the time, and does nothing if it never connected.
@@ -40,6 +45,10 @@ impl<C: Connection + ?Sized> Connection for Arc<C> {
 
     fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
         self.as_ref().refresh(ensemble)
+    }
+
+    fn instructions(&self) -> Option<Instructions> {
+        self.as_ref().instructions()
     }
 
     fn disconnect(&self) -> BoxFuture<'_, ()> {
@@ -71,6 +80,9 @@ pub struct Ensemble {
     connect_limit: Duration,
     connection: Box<dyn Connection>,
     pins: Pins,
+    /// The digest of the instructions that were accepted. Without effect if any tools are offered.
+    accepted_instructions: Option<Digest>,
+    instructions: OnceLock<Instructions>,
 }
 
 /// Returns the digest of the connection and the `[configuration]` of an ensemble, as in its descriptor.
@@ -114,6 +126,8 @@ impl Ensemble {
                 + MARGIN,
             connection,
             pins: Pins::Free,
+            accepted_instructions: None,
+            instructions: OnceLock::new(),
         }
     }
 
@@ -123,11 +137,35 @@ impl Ensemble {
         Self { pins, ..self }
     }
 
+    /// Sets the digest of the instructions that were accepted together with the tools.
+    #[must_use]
+    pub fn accepting_instructions(self, accepted_instructions: Option<Digest>) -> Self {
+        Self { accepted_instructions, ..self }
+    }
+
+    /// Returns the server's instructions as they were when it was connected, if models may see them.
+    pub fn instructions(&self) -> Option<&Instructions> {
+        self.instructions.get().filter(|instructions| self.accepts(instructions))
+    }
+
+    /// Returns whether the server has instructions that were not accepted.
+    pub fn holds_instructions(&self) -> bool {
+        self.instructions.get().is_some_and(|instructions| !self.accepts(instructions))
+    }
+
+    fn accepts(&self, instructions: &Instructions) -> bool {
+        self.pins == Pins::Free || self.accepted_instructions == Some(instructions.sha256)
+    }
+
     /// Connects and returns the tools. A connection that hangs or panics fails alone.
     pub async fn connect(&self) -> Result<Vec<Tool>, ConnectError> {
         let failed = |reason| ConnectError { ensemble: self.name.to_string(), reason };
         match guarded(self.connect_limit, async { self.connection.connect(self).await }).await {
-            Ok(connected) => connected.map(|tools| self.pins.hold(tools, &self.origin)),
+            Ok(connected) => connected.map(|tools| {
+                let instructions = self.connection.instructions().map(Instructions::shortened);
+                instructions.into_iter().for_each(|instructions| drop(self.instructions.set(instructions)));
+                self.pins.hold(tools, &self.origin)
+            }),
             Err(GuardError::TimedOut) => {
                 Err(failed(format!("it was not done within {} s", self.connect_limit.as_secs())))
             }

@@ -7,13 +7,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use converse_canister::{Digest, Invocation, InvocationResult, Outcome, SeenData};
+use converse_canister::{Digest, EnsembleName, Invocation, InvocationResult, Origin, Outcome, SeenData};
 use converse_config::Permission;
 use converse_text::suggest::near_names;
 use futures_util::future::join_all;
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::ensemble::{ConnectError, Ensemble};
+use crate::instructions::Instructions;
 use crate::lazy::search;
 use crate::offer::Offer;
 use crate::rules::Rules;
@@ -220,6 +221,21 @@ impl Roster {
         self.lists().get(place)?.clone()
     }
 
+    /// Returns the instructions of this view's servers that models may see.
+    pub fn instructions(&self) -> impl Iterator<Item = (&EnsembleName, &Instructions)> {
+        let is_seen = |ensemble: &&Ensemble| {
+            let only = self.only.as_ref();
+            only.is_none_or(|only| only.iter().any(|name| name == ensemble.name.as_str()))
+        };
+        let seen = self.ensembles.iter().filter(is_seen);
+        seen.filter_map(|ensemble| Some((&ensemble.name, ensemble.instructions()?)))
+    }
+
+    /// Returns the ensembles whose instructions are not shown, because they were not accepted.
+    pub fn without_instructions(&self) -> impl Iterator<Item = &EnsembleName> {
+        self.ensembles.iter().filter(|ensemble| ensemble.holds_instructions()).map(|ensemble| &ensemble.name)
+    }
+
     /// Returns the offer since the last [`refresh`](Self::refresh()).
     pub fn offer(&self) -> Arc<Offer> {
         Arc::clone(&self.offer.read())
@@ -228,11 +244,22 @@ impl Roster {
     /// Parses the arguments, checks them against the schema and asks the rules, in this order, so that no user is asked
     /// about arguments that could not run.
     pub fn judge(&self, invocation: &Invocation) -> Verdict {
-        self.judge_after(invocation, &SeenData::default())
+        self.judge_with(invocation, &SeenData::default())
     }
 
-    /// The same for a call of a model that has seen this data.
+    /// The same for a call of a model that has seen this data, and the instructions of the servers.
     pub fn judge_after(&self, invocation: &Invocation, seen: &SeenData) -> Verdict {
+        let mut origins =
+            self.instructions().map(|(ensemble, _)| Origin::server(ensemble.as_str())).peekable();
+        if origins.peek().is_none() {
+            return self.judge_with(invocation, seen);
+        }
+        let mut seen = seen.clone();
+        origins.for_each(|origin| seen.add_foreign(origin));
+        self.judge_with(invocation, &seen)
+    }
+
+    fn judge_with(&self, invocation: &Invocation, seen: &SeenData) -> Verdict {
         let answered = |outcome, text: String, rule| {
             let result = InvocationResult::new(invocation.id.clone(), outcome, text);
             Verdict::Answered(Denied { result, rule })

@@ -20,7 +20,7 @@ use futures_util::future::BoxFuture;
 
 use crate::ensemble::{ConnectError, Connection, Ensemble};
 use crate::tool::Tool;
-use crate::{Answer, Context, Invocable, InvokeError, ToolProgress};
+use crate::{Answer, Context, Instructions, Invocable, InvokeError, ToolProgress};
 
 use runs::{Run, Unfinished};
 
@@ -59,6 +59,10 @@ impl Connection for Shared {
 
     fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
         self.inner.refresh(ensemble).map(|tools| tools.map(|tools| self.wrapped(tools))).boxed()
+    }
+
+    fn instructions(&self) -> Option<Instructions> {
+        self.inner.instructions()
     }
 
     fn disconnect(&self) -> BoxFuture<'_, ()> {

@@ -21,7 +21,9 @@ mod rejoined;
 mod tests;
 
 pub(crate) use body::Kept;
-pub(crate) use entry::{Blob, Broken, Call, Entry, Exchange, Offer, Offered, Reply, Response, Tool};
+pub(crate) use entry::{
+    Blob, Broken, Call, Entry, Exchange, Offer, Offered, Reply, Response, ServerInstructions, Tool,
+};
 pub(crate) use error::CassetteError;
 pub(crate) use file::Cassette;
 pub(crate) use given::Given;

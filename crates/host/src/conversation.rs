@@ -286,7 +286,8 @@ impl<'h> Conversation<'h> {
         let HostParts { settings, contents, connected, .. } = self.parts;
         let limit = || settings.limits.deadline.map(|limit| Instant::now() + limit);
         let deadline = self.deadline.or_else(limit);
-        Asking { settings, contents, note: connected.note(), can_take_back: self.can_take_back, deadline }
+        let note = connected.note(&self.roster);
+        Asking { settings, contents, note, can_take_back: self.can_take_back, deadline }
     }
 }
 

@@ -14,7 +14,7 @@ mod proposal;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use converse_canister::InvokerName;
+use converse_canister::{Digest, InvokerName};
 use converse_config::lock::{Lockfile, PinnedEnsemble};
 use converse_config::{EnsemblePlan, Root, Scope};
 use converse_ensemble::{Pins, lock_flag};
@@ -91,6 +91,14 @@ impl Lockfiles {
             // A tool that is not listed was never accepted, so that a new name does not bypass the lockfile.
             Some(State::Sound(lockfile)) => accepted(lockfile.ensembles.get(plan.name.as_str())),
         }
+    }
+}
+
+impl Lockfiles {
+    /// Returns the digest of the accepted instructions of an ensemble's server.
+    pub fn instructions(&self, plan: &EnsemblePlan) -> Option<Digest> {
+        let lockfile = self.of(plan).and_then(Locked::sound)?;
+        lockfile.ensembles.get(plan.name.as_str())?.server.as_ref()?.instructions
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use converse_ensemble::{ConnectError, Connection, Ensemble, Tool};
+use converse_ensemble::{ConnectError, Connection, Ensemble, Instructions, Tool};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
@@ -22,6 +22,10 @@ impl<C: Connection> Connection for ProgressConnection<C> {
 
     fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
         self.inner.refresh(ensemble)
+    }
+
+    fn instructions(&self) -> Option<Instructions> {
+        self.inner.instructions()
     }
 
     fn disconnect(&self) -> BoxFuture<'_, ()> {

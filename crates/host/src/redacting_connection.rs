@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use converse_canister::{Arguments, Content};
-use converse_ensemble::{Answer, ConnectError, Connection, Context, Ensemble, Invocable, InvokeError, Tool};
+use converse_ensemble::{
+    Answer, ConnectError, Connection, Context, Ensemble, Instructions, Invocable, InvokeError, Tool,
+};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
@@ -36,6 +38,12 @@ impl<C: Connection> Connection for RedactingConnection<C> {
 
     fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
         self.inner.refresh(ensemble).map(|tools| tools.map(|tools| self.wrapped(tools))).boxed()
+    }
+
+    fn instructions(&self) -> Option<Instructions> {
+        let mut instructions = self.inner.instructions()?;
+        self.redactor.clean_text(&mut instructions.text);
+        Some(instructions.shortened())
     }
 
     fn disconnect(&self) -> BoxFuture<'_, ()> {

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use converse_canister::Digest;
 use converse_config::{ConnectionPlan, EnsemblePlan, Grants, Policy, Scope, ToolFilter};
-use converse_ensemble::{ConnectError, Connection, Definition, Ensemble, Tool, accepting};
+use converse_ensemble::{ConnectError, Connection, Definition, Ensemble, Instructions, Tool, accepting};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use rmcp::model::ServerCapabilities;
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use crate::accepted::Accepted;
@@ -54,6 +55,7 @@ pub struct McpConnection {
     pub(crate) authority: Option<Arc<Authority>>,
     pub(crate) server: Arc<Server>,
     survey: Mutex<Option<Survey>>,
+    instructions: Mutex<Option<Instructions>>,
     /// Warnings already reported; each is reported once.
     reported: Mutex<HashSet<String>>,
 }
@@ -83,6 +85,7 @@ impl McpConnection {
             authority: None,
             server: Arc::new(server),
             survey: Mutex::default(),
+            instructions: Mutex::default(),
             reported: Mutex::default(),
         }
     }
@@ -108,11 +111,13 @@ impl McpConnection {
         let begun = Instant::now();
         let selection = Selection::new(&self.filter)?;
         if let Some(entries) = self.remembered() {
+            *self.instructions.lock() = self.remembered_instructions();
             return Ok(self.tools(ensemble, &selection, self.server.fit(sift(entries))));
         }
         let (link, entries) = self.server.connect().await?;
         let listed = self.noted(entries);
         let (offered, skipped) = (listed.offered, skipped(&listed));
+        self.note_instructions(&link);
         let unmatched = selection.unmatched(&listed.tools, &self.policies);
         let tools = self.tools(ensemble, &selection, listed);
         let survey =
@@ -136,6 +141,24 @@ impl McpConnection {
     fn remembered(&self) -> Option<Entries> {
         let lists = self.lazy.then_some(&self.server.surroundings.lists)?;
         Entries::read(&lists.get(&self.server.keys.list)?)
+    }
+
+    /// Returns the instructions that the server had when it was last started.
+    fn remembered_instructions(&self) -> Option<Instructions> {
+        let stored = self.server.surroundings.lists.get(&self.server.keys.instructions())?;
+        let (text, sha256): (String, Digest) = serde_json::from_str(&stored).ok()?;
+        Some(Instructions { text, sha256 })
+    }
+
+    /// Keeps the instructions, also for runs in which a lazy server is not started.
+    fn note_instructions(&self, link: &Link) {
+        let told = link.info().and_then(|info| Instructions::new(info.instructions.as_deref()?));
+        let (lists, key) = (&self.server.surroundings.lists, self.server.keys.instructions());
+        let written = told.as_ref().map(|told| json!([told.text, told.sha256]));
+        if written.is_some() || lists.get(&key).is_some() {
+            lists.put(&key, &written.unwrap_or_default().to_string());
+        }
+        *self.instructions.lock() = told;
     }
 
     fn noted(&self, entries: Entries) -> Listed {
@@ -204,6 +227,10 @@ impl Connection for McpConnection {
 
     fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
         Box::pin(self.refreshed(ensemble))
+    }
+
+    fn instructions(&self) -> Option<Instructions> {
+        self.instructions.lock().clone()
     }
 
     fn disconnect(&self) -> BoxFuture<'_, ()> {

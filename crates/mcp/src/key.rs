@@ -18,6 +18,11 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
+    /// Returns the key of the instructions.
+    pub(crate) fn instructions(&self) -> String {
+        format!("{}-instructions", self.list)
+    }
+
     /// Computes the keys. `workspace` is the working directory of stdio servers without a `cwd`.
     pub(crate) fn of(way: &TransportPlan, workspace: &Path) -> Self {
         let (era, list) = match way {

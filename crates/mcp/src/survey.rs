@@ -20,7 +20,7 @@ pub struct Survey {
     pub version: String,
     /// Declared capabilities, such as `tools` and `tools.listChanged`.
     pub capabilities: Vec<String>,
-    /// Bytes of the instructions, which are not sent to a model.
+    /// Bytes of the instructions as sent; see [`Instructions`](converse_ensemble::Instructions).
     pub instructions: usize,
     /// The SHA-256 of the instructions, if any.
     pub instructions_sha256: Option<Digest>,

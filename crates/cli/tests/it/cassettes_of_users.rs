@@ -282,3 +282,29 @@ fn the_example_in_the_documentation_is_replayed() {
     let replayed = elsewhere.run(&args).exits(0);
     assert!(replayed.stdout.contains("375"), "{}", replayed.stdout);
 }
+
+/// A replay starts no server. What a model was told of one is on the cassette; where it is not, as on one that was
+/// written before, nobody is told.
+#[test]
+fn instructions_of_a_server_are_replayed_without_it() {
+    for words in ["be brief", ""] {
+        let provider = Provider::chat([text("Done.")]);
+        let env = provider.env(TestEnv::hasty());
+        let file = env.write("words", words);
+        let flag = format!("--words={}", file.display());
+        FakeServer::new("up", &[&flag]).write(&env);
+        let args = |dir: &'static str| {
+            ["ask", "go", "-m", provider.model(), "--record", "f.cassette", "--ensembles", dir]
+        };
+        let recorded = env.run(&args("../servers")).exits(0);
+        let offers = entries(&cassette(&env), "offer");
+        let offer = offers.iter().find(|offer| offer["ensemble"] == "up").unwrap();
+        let told = offer.get("instructions").map(|told| told["text"].clone());
+        assert_eq!(told, (!words.is_empty()).then(|| json!("instructions be brief")));
+        let elsewhere = Elsewhere::with(&cassette(&env));
+        let now = elsewhere.0.write("words", "something else");
+        FakeServer::new("up", &[&format!("--words={}", now.display()), "--exit=1"]).write(&elsewhere.0);
+        let replayed = elsewhere.run(&args("../servers")).exits(0);
+        assert_eq!(replayed.stdout, recorded.stdout, "{words:?}");
+    }
+}

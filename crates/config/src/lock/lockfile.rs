@@ -52,7 +52,7 @@ pub struct Server {
     pub version: String,
     /// The negotiated protocol version.
     pub protocol: Option<String>,
-    /// SHA-256 of its instructions, if any. No model reads the instructions.
+    /// SHA-256 of its instructions, if any. Models see only these instructions.
     pub instructions: Option<Digest>,
 }
 

@@ -40,6 +40,17 @@ pub(crate) struct Offer {
     pub look: u64,
     #[serde(flatten)]
     pub offered: Offered,
+    /// What its server told models when it was connected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<ServerInstructions>,
+}
+
+/// What a model was shown, and the digest of all that the server sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ServerInstructions {
+    pub text: String,
+    pub sha256: Digest,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

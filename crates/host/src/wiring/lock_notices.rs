@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use converse_canister::EnsembleName;
 use converse_config::{Code, EnsemblePlan};
 use converse_ensemble::{HoldReason, Offer};
 use parking_lot::Mutex;
@@ -66,6 +67,23 @@ impl LockNotices {
                     context.warn(&notice.line(why, &names));
                 }
             }
+        }
+    }
+
+    /// Shows which servers have instructions that were not accepted. A damaged lockfile is named with its tools.
+    pub(super) fn tell_instructions<'e>(
+        &self,
+        held: impl Iterator<Item = &'e EnsembleName>,
+        context: &RunContext,
+    ) {
+        for name in held {
+            let notice = self.lock_notices.iter().find(|notice| notice.ensemble == name.as_str());
+            let Some(LockNotice { ensemble, place, lockfile, damage: None, flag }) = notice else { continue };
+            context.warn(&format!(
+                "{place}: warning[{}]: `{ensemble}`: the instructions of its server differ from {lockfile} and are not shown to \
+                 models; `converse ensembles lock {ensemble}{flag}` shows the changes, and `--accept` accepts them",
+                Code::LockDrift
+            ));
         }
     }
 }

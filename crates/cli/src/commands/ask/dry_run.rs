@@ -50,7 +50,7 @@ impl AskRun<'_> {
         let contents = Kept::new(sessions.map(|session| session.contents.clone()));
         let (offer, note, said) = block_on(async {
             let (connected, said) = self.connect(&catalogue, candidates, &contents).await?;
-            let seen = (connected.roster.offer(), connected.note(), said);
+            let seen = (connected.roster.offer(), connected.note(&connected.roster), said);
             connected.disconnect(&self.run.console.context).await;
             Ok::<_, Failure>(seen)
         })??;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use converse_canister::Outcome;
 use converse_config::{EnsemblePlan, TransportPlan};
+use converse_ensemble::MAX_INSTRUCTIONS;
 use serde_json::{Value, json};
 
 use converse_host::probe::{ProbeCall, ProbeResult, ToolObjection};
@@ -24,6 +25,15 @@ pub(super) struct Report<'a> {
     pub(super) result: &'a ProbeResult,
     /// As `{"way", "url" | "command"}`.
     pub(super) reached: Value,
+}
+
+fn instructions(bytes: usize) -> String {
+    let shown = if bytes > MAX_INSTRUCTIONS {
+        format!("models see the first {MAX_INSTRUCTIONS}")
+    } else {
+        "models see them".to_owned()
+    };
+    format!("{bytes} bytes, {shown}")
 }
 
 impl Report<'_> {
@@ -65,7 +75,7 @@ impl Report<'_> {
         }));
         lines.extend(self.result.counts.prompts.map(|count| row("prompts", count.to_string())));
         if survey.instructions > 0 {
-            lines.push(row("instructions", format!("{} bytes, not shown to models", survey.instructions)));
+            lines.push(row("instructions", instructions(survey.instructions)));
         }
         lines.push(row("ready", format!("in {:.2} s", survey.took.as_secs_f64())));
         lines.extend(self.result.listing_times().map(|(least, middle)| {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::cassette::{Blob, Call, Entry, Given, Offer, Offered, Recorder};
+use crate::cassette::{Blob, Call, Entry, Given, Offer, Offered, Recorder, ServerInstructions};
 use converse_canister::{Arguments, Blobs as _, Content, Cost, Digest};
 use converse_config::EnsemblePlan;
 use converse_ensemble::{
-    Answer, ConnectError, Connection, Context, CostMeter, Definition, Ensemble, Invocable, InvokeError,
-    PausableClock, Tool,
+    Answer, ConnectError, Connection, Context, CostMeter, Definition, Ensemble, Instructions, Invocable,
+    InvokeError, PausableClock, Tool,
 };
 use converse_session::Redact;
 use futures_util::FutureExt as _;
@@ -44,7 +44,9 @@ impl Recorded {
 
     fn offered(&self, ensemble: &Ensemble, look: u64, offered: Offered) {
         let ensemble = ensemble.name.to_string();
-        self.recorder.write(&Entry::Offer(Offer { ensemble, look, offered }));
+        let told = (look == 0).then(|| self.inner.instructions()).flatten();
+        let instructions = told.map(|Instructions { text, sha256 }| ServerInstructions { text, sha256 });
+        self.recorder.write(&Entry::Offer(Offer { ensemble, look, offered, instructions }));
     }
 
     fn told(&self, ensemble: &Ensemble, look: u64, tools: Vec<Tool>) -> Vec<Tool> {
@@ -95,6 +97,10 @@ impl Connection for Recorded {
             Some(self.told(ensemble, look, tools))
         }
         .boxed()
+    }
+
+    fn instructions(&self) -> Option<Instructions> {
+        self.inner.instructions()
     }
 
     fn disconnect(&self) -> BoxFuture<'_, ()> {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::cassette::{Blob, Call, Offer, Offered, Player};
+use crate::cassette::{Blob, Call, Offer, Offered, Player, ServerInstructions};
 use converse_canister::{Arguments, Cost, InvokerName};
 use converse_config::{EnsemblePlan, InvokerKind};
 use converse_ensemble::{
-    Answer, Artefacts as _, ConnectError, Connection, Context, Definition, Ensemble, Invocable, InvokeError,
-    Tool, declared_definition,
+    Answer, Artefacts as _, ConnectError, Connection, Context, Definition, Ensemble, Instructions, Invocable,
+    InvokeError, Tool, declared_definition,
 };
 use futures_util::future::BoxFuture;
 use serde_json::json;
@@ -91,6 +91,12 @@ impl Connection for Replayed {
         let news = self.player.offer(ensemble.name.as_str(), look);
         let tools = news.and_then(|_| self.tools(ensemble, look).ok());
         Box::pin(std::future::ready(tools))
+    }
+
+    fn instructions(&self) -> Option<Instructions> {
+        let ServerInstructions { text, sha256 } =
+            self.player.offer(self.plan.name.as_str(), 0)?.instructions.clone()?;
+        Some(Instructions { text, sha256 })
     }
 }
 

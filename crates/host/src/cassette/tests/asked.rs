@@ -142,7 +142,12 @@ fn equal_questions_side_by_side_are_answered_as_they_were_asked() {
 #[test]
 fn the_last_offer_of_a_look_counts() {
     let offer = |look, reason: &str| {
-        Entry::Offer(Offer { ensemble: "e".to_owned(), look, offered: Offered::Failed(reason.to_owned()) })
+        Entry::Offer(Offer {
+            ensemble: "e".to_owned(),
+            look,
+            offered: Offered::Failed(reason.to_owned()),
+            instructions: None,
+        })
     };
     let player = player(&[offer(0, "first"), offer(3, "third"), offer(0, "again")]);
     let reason = |look| match player.offer("e", look).map(|offer| &offer.offered) {

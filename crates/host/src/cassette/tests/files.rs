@@ -39,7 +39,12 @@ fn what_is_no_whole_cassette_is_told_with_its_line() {
 #[test]
 fn damage_anywhere_is_an_error_or_another_cassette_and_never_a_crash() {
     let (_dir, path) = recorded(&[
-        Entry::Offer(Offer { ensemble: "e".to_owned(), look: 0, offered: Offered::Failed("no".to_owned()) }),
+        Entry::Offer(Offer {
+            ensemble: "e".to_owned(),
+            look: 0,
+            offered: Offered::Failed("no".to_owned()),
+            instructions: None,
+        }),
         exchange(json!({ "q": [1, "x"] }), "one"),
         call(json!({}), Given::of(&Err(InvokeError::Failed("c".to_owned())))),
     ]);
