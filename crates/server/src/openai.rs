@@ -21,6 +21,12 @@ mod fields;
 mod media;
 mod models;
 mod options;
+mod responses_input;
+mod responses_item;
+mod responses_object;
+mod responses_output;
+mod responses_request;
+mod responses_stream;
 mod sse;
 mod usage;
 
@@ -33,6 +39,12 @@ pub use event::{ClientCall, Finish, ToolCall, TurnEvent};
 pub use media::Attachment;
 pub use models::{ModelEntry, model, model_list};
 pub use options::{AnswerFormat, ClientTool, Effort, Sampling, ToolChoice, ToolUse};
+pub use responses_input::ApprovalAnswer;
+pub use responses_object::{
+    Parameters, ResponseHead, ResponseState, ResponseStatus, input_item_list, response_deleted,
+};
+pub use responses_request::ResponsesRequest;
+pub use responses_stream::ResponsesStream;
 pub use sse::{DONE, HEARTBEAT};
 pub use usage::Spent;
 

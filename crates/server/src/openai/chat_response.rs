@@ -81,6 +81,14 @@ impl Text {
         had
     }
 
+    /// The reply calls tools of the client: text that is held back is not the answer.
+    pub(super) fn stop_holding(&mut self) {
+        if self.last_reply_only {
+            self.text.clear();
+            self.start = 0;
+        }
+    }
+
     pub(super) fn as_str(&self) -> &str {
         &self.text
     }
@@ -108,17 +116,24 @@ impl ChatResponse {
             }
             TurnEvent::ToolStarted { call, arguments } => {
                 self.text.end_reply();
-                self.events.push(OwnedToolEvent { call, arguments, end: None });
+                self.events.push(OwnedToolEvent { call, arguments, end: Progress::Running });
             }
             TurnEvent::ToolFinished { call, outcome, text } => {
                 self.text.end_reply();
-                let end = Some((outcome, text));
+                let end = Progress::Ended(outcome, text);
                 match self.events.iter_mut().find(|event| event.call.id == call.id) {
                     Some(event) => event.end = end,
                     None => self.events.push(OwnedToolEvent { call, arguments: Value::Null, end }),
                 }
             }
-            TurnEvent::ClientCalls(calls) => self.calls.extend(calls),
+            TurnEvent::ApprovalNeeded { call, arguments } => {
+                self.text.end_reply();
+                self.events.push(OwnedToolEvent { call, arguments, end: Progress::Waiting });
+            }
+            TurnEvent::ClientCalls(calls) => {
+                self.text.stop_holding();
+                self.calls.extend(calls);
+            }
             TurnEvent::Usage { usage, cost } => {
                 self.text.end_reply();
                 self.spent.add(usage, cost);
@@ -238,12 +253,26 @@ impl<'a> ToolCallObject<'a> {
 struct OwnedToolEvent {
     call: ToolCall,
     arguments: Value,
-    end: Option<(Outcome, String)>,
+    end: Progress<String>,
+}
+
+/// How far an invocation is.
+#[derive(Debug)]
+pub(super) enum Progress<T> {
+    /// It waits for an approval.
+    Waiting,
+    Running,
+    /// What the model reads.
+    Ended(Outcome, T),
 }
 
 impl OwnedToolEvent {
     fn object(&self) -> ToolEvent<'_> {
-        let end = self.end.as_ref().map(|(outcome, text)| (*outcome, text.as_str()));
+        let end = match &self.end {
+            Progress::Waiting => Progress::Waiting,
+            Progress::Running => Progress::Running,
+            Progress::Ended(outcome, text) => Progress::Ended(*outcome, text.as_str()),
+        };
         ToolEvent::new(&self.call, Some(&self.arguments), end)
     }
 }
@@ -266,15 +295,12 @@ pub(super) struct ToolEvent<'a> {
 }
 
 impl<'a> ToolEvent<'a> {
-    pub(super) fn new(
-        call: &'a ToolCall,
-        arguments: Option<&'a Value>,
-        end: Option<(Outcome, &'a str)>,
-    ) -> Self {
-        let status = match end {
-            None => "running",
-            Some((outcome, _)) if outcome.is_success() => "done",
-            Some(_) => "error",
+    pub(super) fn new(call: &'a ToolCall, arguments: Option<&'a Value>, progress: Progress<&'a str>) -> Self {
+        let (status, end) = match progress {
+            Progress::Waiting => ("waiting", None),
+            Progress::Running => ("running", None),
+            Progress::Ended(outcome, text) if outcome.is_success() => ("done", Some((outcome, text))),
+            Progress::Ended(outcome, text) => ("error", Some((outcome, text))),
         };
         Self {
             kind: "tool",

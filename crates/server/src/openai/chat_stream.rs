@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::chat_response::{ChatHead, Text, ToolCallObject, ToolEvent, reason};
+use super::chat_response::{ChatHead, Progress, Text, ToolCallObject, ToolEvent, reason};
 use super::error::ErrorObject;
 use super::usage::ChatUsage;
 use super::{ApiError, DONE, FailureKind, Finish, Spent, TurnEvent, sse};
@@ -67,13 +67,18 @@ impl ChatStream {
             }
             TurnEvent::ToolStarted { call, arguments } => {
                 self.text.end_reply();
-                self.event(ToolEvent::new(call, Some(arguments), None), out);
+                self.event(ToolEvent::new(call, Some(arguments), Progress::Running), out);
             }
             TurnEvent::ToolFinished { call, outcome, text } => {
                 self.text.end_reply();
-                self.event(ToolEvent::new(call, None, Some((*outcome, text))), out);
+                self.event(ToolEvent::new(call, None, Progress::Ended(*outcome, text)), out);
+            }
+            TurnEvent::ApprovalNeeded { call, arguments } => {
+                self.text.end_reply();
+                self.event(ToolEvent::new(call, Some(arguments), Progress::Waiting), out);
             }
             TurnEvent::ClientCalls(calls) => {
+                self.text.stop_holding();
                 let first = self.calls;
                 self.calls += calls.len();
                 let numbered = calls.iter().enumerate();

@@ -98,17 +98,40 @@ impl Builder {
         if self.open.iter().any(|(open, _)| *open == id) {
             return Err(ApiError::invalid_value(param, format!("the call {} is given twice", shown(&id))));
         }
+        let ours = self.invocation(Some(id.clone()), tool, raw, param)?;
+        self.open.push((id, ours));
+        Ok(())
+    }
+
+    /// A call that this server answered, with what the model read.
+    pub(super) fn answered_call(
+        &mut self,
+        tool: String,
+        raw: &str,
+        (outcome, text): (Outcome, String),
+        param: &str,
+    ) -> Result<(), ApiError> {
+        let id = self.invocation(None, tool, raw, param)?;
+        self.push(Canister::Result(InvocationResult::new(id, outcome, text)), param)
+    }
+
+    fn invocation(
+        &mut self,
+        wire_id: Option<String>,
+        tool: String,
+        raw: &str,
+        param: &str,
+    ) -> Result<InvocationId, ApiError> {
         if self.current_turn().is_none() {
             self.reply(Vec::new(), param)?;
         }
         let turn = self.turn();
-        let ours = InvocationId::of(turn, self.calls);
+        let id = InvocationId::of(turn, self.calls);
         self.calls += 1;
-        let (wire_id, arguments) = (Some(id.clone()), Arguments::parse(raw));
-        let invocation = Invocation { turn, id: ours.clone(), wire_id, tool, arguments, seal: None };
+        let arguments = Arguments::parse(raw);
+        let invocation = Invocation { turn, id: id.clone(), wire_id, tool, arguments, seal: None };
         self.push(Canister::Invocation(invocation), param)?;
-        self.open.push((id, ours));
-        Ok(())
+        Ok(id)
     }
 
     pub(super) fn result(

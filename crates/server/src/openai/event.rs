@@ -17,11 +17,18 @@ pub enum TurnEvent {
         call: ToolCall,
         arguments: Value,
     },
-    /// A tool of this server has answered, or its call was refused. `text` is what the model reads.
+    /// A tool of this server has answered, or its call was refused. `text` is what the model reads. The arguments are
+    /// known only if the call was [`started`](Self::ToolStarted) before.
     ToolFinished {
         call: ToolCall,
         outcome: Outcome,
         text: String,
+    },
+    /// A call of a tool of this server waits for an approval, and the turn ends. The id of the call is the id of the
+    /// request for approval.
+    ApprovalNeeded {
+        call: ToolCall,
+        arguments: Value,
     },
     /// The model calls tools that the client brought. The turn ends.
     ClientCalls(Vec<ClientCall>),

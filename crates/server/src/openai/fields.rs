@@ -42,6 +42,11 @@ impl Fields {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
+    /// Returns whether a field is there and not `null`.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.left.get(key).is_some_and(|value| !value.is_null())
+    }
+
     pub(super) fn take(&mut self, key: &'static str) -> Option<Value> {
         self.known.push(key);
         self.left.swap_remove(key).filter(|value| !value.is_null())

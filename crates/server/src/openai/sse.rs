@@ -39,6 +39,14 @@ pub(super) fn data(out: &mut Vec<u8>, value: &impl Serialize) {
     out.extend_from_slice(b"\n\n");
 }
 
+/// Appends an event with a name.
+pub(super) fn named(out: &mut Vec<u8>, name: &str, value: &impl Serialize) {
+    out.extend_from_slice(b"event: ");
+    out.extend_from_slice(name.as_bytes());
+    out.push(b'\n');
+    data(out, value);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,9 +55,9 @@ mod tests {
     fn an_event_is_one_line_whatever_its_text() {
         let text = "a\nb\rc\u{85}d\u{2028}e\u{2029}f\u{b}g\u{1c}h\0\u{7f}é\"\\";
         let mut out = Vec::new();
-        data(&mut out, &text);
+        named(&mut out, "x", &text);
         let written = String::from_utf8(out).unwrap();
-        let json = written.strip_prefix("data: ").unwrap().strip_suffix("\n\n").unwrap();
+        let json = written.strip_prefix("event: x\ndata: ").unwrap().strip_suffix("\n\n").unwrap();
         assert!(!json.contains(|c: char| c.is_ascii_control() && c != '\u{7f}'), "{json}");
         assert!(!json.contains(['\u{85}', '\u{2028}', '\u{2029}']), "{json}");
         assert_eq!(serde_json::from_str::<String>(json).unwrap(), text);

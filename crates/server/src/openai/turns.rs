@@ -116,3 +116,14 @@ pub(super) fn generated(mut seed: u64) -> Vec<TurnEvent> {
     events.push(TurnEvent::Done(finish));
     events
 }
+
+/// A turn that ends because a call needs an approval.
+pub(super) fn with_approval() -> Vec<TurnEvent> {
+    let call = ToolCall { id: "mcpr_1".into(), ensemble: "files".into(), tool: "delete".into() };
+    vec![
+        text("I must ask."),
+        used(1, 2),
+        TurnEvent::ApprovalNeeded { call, arguments: json!({ "path": "a" }) },
+        TurnEvent::Done(Finish::Stop),
+    ]
+}

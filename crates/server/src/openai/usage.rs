@@ -42,6 +42,22 @@ impl Spent {
         })
     }
 
+    /// Returns the usage of a response; `None` if the provider reported no tokens.
+    pub(super) fn responses(&self) -> Option<ResponsesUsage> {
+        let Counts { input, output } = self.counts()?;
+        Some(ResponsesUsage {
+            input_tokens: input,
+            input_tokens_details: InputDetails {
+                cache_write_tokens: self.usage.cache_write.unwrap_or(0),
+                cached_tokens: self.usage.cache_read.unwrap_or(0),
+            },
+            output_tokens: output,
+            output_tokens_details: CompletionDetails { reasoning_tokens: self.usage.reasoning.unwrap_or(0) },
+            total_tokens: input.saturating_add(output),
+            cost: self.dollars(),
+        })
+    }
+
     fn counts(&self) -> Option<Counts> {
         let Usage { input, output, .. } = self.usage;
         let known = input.is_some() || output.is_some();
@@ -64,6 +80,24 @@ pub(super) struct ChatUsage {
     completion_tokens_details: CompletionDetails,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<f64>,
+}
+
+/// `usage` of a response, with `cost` in US dollars as an extension.
+#[derive(Debug, Serialize)]
+pub(super) struct ResponsesUsage {
+    input_tokens: u64,
+    input_tokens_details: InputDetails,
+    output_tokens: u64,
+    output_tokens_details: CompletionDetails,
+    total_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct InputDetails {
+    cache_write_tokens: u64,
+    cached_tokens: u64,
 }
 
 #[derive(Debug, Serialize)]

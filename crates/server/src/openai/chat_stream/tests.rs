@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::super::ChatResponse;
 use super::super::chat_response::tests::head;
 use super::super::golden::assert_golden;
-use super::super::turns::{generated, text, used, with_client_calls, with_tools};
+use super::super::turns::{generated, text, used, with_approval, with_client_calls, with_tools};
 use super::*;
 
 fn stream(head: ChatHead, include_usage: bool, events: &[TurnEvent]) -> Vec<u8> {
@@ -134,4 +134,12 @@ fn a_failure_is_an_error_chunk_and_the_end() {
         json!({ "error": { "message": "the turn took too long", "type": "invalid_request_error", "param": null,
                            "code": "turn_limit_exceeded" } })
     );
+}
+
+#[test]
+fn a_call_that_waits_for_an_approval_is_an_event() {
+    let found = chunks(&stream(head(), false, &with_approval()));
+    let event = found.iter().find_map(|chunk| chunk.get("event")).unwrap();
+    assert_eq!((&event["status"], &event["name"]), (&json!("waiting"), &json!("delete")));
+    assert_eq!(folded(&found)["events"], whole(head(), with_approval())["events"]);
 }
