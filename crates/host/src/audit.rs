@@ -10,15 +10,12 @@
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::fs;
-use std::io::{BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use converse_canister::{Canister, Digest, Invocation, InvocationId, InvocationResult};
 use converse_engine::{Event, Sink, SinkError};
-use converse_session::{
-    AuditError, AuditLog, Broken, Happened, Record, Verified, VerifyError, verify as verify_log,
-};
+use converse_session::{AuditError, AuditLog, Broken, Happened, Record, Verified, VerifyError, verify_files};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
@@ -43,32 +40,31 @@ pub fn place(world: &World) -> Option<PathBuf> {
     if world.home().as_ref().is_some_and(is_none) { None } else { Some(dir.join("audit.jsonl")) }
 }
 
-/// Verifies `file`, or the log of this user. A log that does not exist yet is empty; a named file must exist.
-///
-/// Returns the path with the result. `head` is the digest of an earlier head, whose line must still be there.
-pub fn verify(
-    file: Option<&Path>,
-    head: Option<&Digest>,
-    world: &World,
-) -> Result<(PathBuf, Result<Verified, Broken>), Failure> {
+/// A verified log: its path, the number of its files, and the result. A broken file is named.
+#[derive(Debug)]
+pub struct Verification {
+    pub path: PathBuf,
+    pub files: usize,
+    pub result: Result<Verified, Broken>,
+}
+
+/// Verifies `file`, or the log of this user with its older files. A log that does not exist yet is empty; a named file
+/// must exist. `head` is the digest of an earlier head, whose line must still be there.
+pub fn verify(file: Option<&Path>, head: Option<&Digest>, world: &World) -> Result<Verification, Failure> {
     let path = file.map(|file| world.cwd.join(file)).or_else(|| place(world)).ok_or_else(|| {
         Failure::usage("no-audit-log", "there is no home directory, so no audit log; name a file")
     })?;
-    let unreadable = |why: &dyn Display| {
+    let unreadable = |path: &Path, why: &dyn Display| {
         Failure::usage("no-audit-log", format!("`{}` cannot be read: {why}", path.display()))
     };
-    let reader: Box<dyn Read> = match fs::metadata(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound && file.is_none() => Box::new(std::io::empty()),
-        Err(error) => return Err(unreadable(&error)),
-        Ok(found) if !found.is_file() => return Err(unreadable(&"not a regular file")),
-        Ok(_) => Box::new(fs::File::open(&path).map_err(|error| unreadable(&error))?),
-    };
-    let verified = match verify_log(BufReader::new(reader), head) {
-        Ok(verified) => Ok(verified),
-        Err(VerifyError::Broken(broken)) => Err(broken),
-        Err(VerifyError::Io(error)) => return Err(unreadable(&error)),
-    };
-    Ok((path, verified))
+    if file.is_some() {
+        fs::metadata(&path).map_err(|error| unreadable(&path, &error))?;
+    }
+    match verify_files(&path, head) {
+        Ok((verified, files)) => Ok(Verification { path, files, result: Ok(verified) }),
+        Err((path, VerifyError::Broken(broken))) => Ok(Verification { path, files: 0, result: Err(broken) }),
+        Err((path, VerifyError::Io(error))) => Err(unreadable(&path, &error)),
+    }
 }
 
 /// A log, shared by the sinks of several clients; see [`AuditSink::for_client`].

@@ -12,8 +12,10 @@
 //! Several processes append at the same time. Each batch of lines is written under the kernel's lock by one call. A
 //! process that finds the file longer than before reads its end again. The first record after a sync says up to which
 //! record the log is on disk. What a kill or a power cut left incomplete behind that record is set aside and cut off, and
-//! a `mended` record says so. A file without a readable record is not appended to.
+//! a `mended` record says so. A file without a readable record is not appended to. A full file is continued in a new one:
+//! see `older`.
 
+mod older;
 mod record;
 mod tail;
 #[cfg(test)]
@@ -25,9 +27,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
@@ -37,7 +39,7 @@ use crate::lock::{LOCK_PATIENCE, lock_within};
 use tail::{End, Tail};
 
 pub use record::{Happened, Record};
-pub use verify::{Broken, Verified, VerifyError, verify};
+pub use verify::{Broken, Verified, VerifyError, verify, verify_files};
 
 /// Limit on the bytes of a line, including its newline. Arguments are at most 1 MiB as a model wrote them.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
@@ -50,7 +52,9 @@ pub struct AuditLog {
     lines: Lines<File>,
     path: PathBuf,
     /// The end of the file as this process last saw it.
-    end: End,
+    end: Option<End>,
+    /// The size from which on the log continues in a new file.
+    full: u64,
     redact: RedactText,
     /// Time to wait for the lock.
     patience: Duration,
@@ -65,9 +69,24 @@ pub struct AuditLog {
 struct Syncs {
     written: Arc<AtomicU64>,
     synced: Arc<AtomicU64>,
+    /// The file that lines are written to. A full one is synced before another takes its place.
+    file: Arc<Mutex<Option<Arc<File>>>>,
 }
 
 impl Syncs {
+    fn set_file(&self, file: &File) -> io::Result<()> {
+        let file = Arc::new(file.try_clone()?);
+        *self.file.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.around(|| {
+            let file = self.file.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            file.map_or(Ok(()), |file| file.sync_data())
+        })
+    }
+
     /// Takes note of a sync, which covers what was written before it.
     fn around<E>(&self, sync: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         let written = self.written.load(Ordering::SeqCst);
@@ -103,23 +122,16 @@ pub enum AuditError {
 impl AuditLog {
     /// Opens or creates the log: directory 0700, file 0600. All texts of a record pass through `redact`.
     pub fn open(path: &Path, redact: RedactText) -> Result<Self, AuditError> {
-        let file = match fs::metadata(path) {
-            Ok(there) if there.is_file() => {
-                files::private_file(path, OpenOptions::new().read(true).append(true))
-                    .map_err(|source| unopened(path, source))?
-            }
-            Ok(_) => return Err(failed(path, io::Error::other("not a regular file"))),
-            Err(_) => begin(path)?,
-        };
+        let (file, syncs) = (opened(path)?, Syncs::default());
         let lines = Lines::new(file, 0, false);
-        let (path, end, patience) = (path.to_owned(), End::default(), LOCK_PATIENCE);
-        Ok(Self { lines, path, end, redact, patience, syncs: Syncs::default(), named: 0, repaired: None })
+        let (path, end, patience, full) = (path.to_owned(), None, LOCK_PATIENCE, older::FULL);
+        Ok(Self { lines, path, end, full, redact, patience, syncs, named: 0, repaired: None })
     }
 
     /// Writes all records or none. They are durable only after [`AuditLog::commit`].
     pub fn append(&mut self, records: &[Record], at: Timestamp) -> Result<(), AuditError> {
-        self.lock()?;
-        let appended = self.append_locked(records, at);
+        self.lock_current()?;
+        let appended = self.append_current(records, at);
         let unlocked = self.lines.storage().unlock().map_err(|source| failed(&self.path, source));
         appended.and(unlocked)
     }
@@ -130,12 +142,12 @@ impl AuditLog {
         syncs.around(|| self.lines.sync()).map_err(|error| self.unwritten(error))
     }
 
-    /// Returns a function that syncs the same file, for the lines of several appends at once. If it fails, the content of
+    /// Returns a function that syncs the file, for the lines of several appends at once. If it fails, the content of
     /// the disk is not known: neither the announced actions nor later ones may happen.
     pub fn syncer(&self) -> Result<impl Fn() -> io::Result<()> + Send + 'static, AuditError> {
-        let file = self.lines.storage().try_clone().map_err(|source| failed(&self.path, source))?;
+        self.syncs.set_file(self.lines.storage()).map_err(|source| failed(&self.path, source))?;
         let syncs = self.syncs.clone();
-        Ok(move || syncs.around(|| file.sync_data()))
+        Ok(move || syncs.sync())
     }
 
     /// Returns what the last appends repaired, once.
@@ -146,26 +158,74 @@ impl AuditLog {
     /// Returns the record to name as synced in the line after `end`.
     fn synced(&self, end: &End) -> Option<u64> {
         let synced = self.syncs.synced.load(Ordering::SeqCst);
-        (end.seq == 0 || synced > self.named).then_some(synced.min(end.seq))
+        // What is before the first record of a file is on disk: a file is synced before another continues it.
+        let first = (end.length == 0).then_some(end.seq);
+        first.or_else(|| (synced > self.named).then_some(synced.min(end.seq)))
     }
 
-    fn append_locked(&mut self, records: &[Record], at: Timestamp) -> Result<(), AuditError> {
-        let there = self.lines.storage().metadata().map_err(|source| failed(&self.path, source))?;
-        if there.nlink() == 0 {
-            return Err(failed(&self.path, io::Error::other("the log was removed while it was written")));
-        }
-        let mut end = self.end.clone();
-        let mut bytes = Vec::new();
-        let mut cut = false;
-        if there.len() != end.length {
-            let Tail { end: found, torn } = self.tail(there.len())?;
-            end = found;
-            if !torn.is_empty() {
-                self.set_aside(&torn, end.seq + 1)?;
-                cut = true;
-                bytes.extend(record::mended(&torn).line(&end, self.synced(&end), at, &self.redact)?);
-                end.follow(&bytes);
+    /// Locks the file that the path leads to, which may be another one than before.
+    fn lock_current(&mut self) -> Result<(), AuditError> {
+        let began = Instant::now();
+        loop {
+            self.lock()?;
+            let there = self.lines.storage().metadata();
+            if there.map_err(|source| failed(&self.path, source))?.nlink() == 0 {
+                return Err(failed(&self.path, io::Error::other("the log was removed while it was written")));
             }
+            let current = older::is_at(self.lines.storage(), &self.path);
+            if current.map_err(|source| failed(&self.path, source))? {
+                return Ok(());
+            }
+            if began.elapsed() > self.patience {
+                return Err(AuditError::Busy { path: self.path.clone() });
+            }
+            // A clone of the file may outlive it.
+            let _ = self.lines.storage().unlock();
+            let next = opened(&self.path)?;
+            self.syncs.set_file(&next).map_err(|source| failed(&self.path, source))?;
+            self.lines = Lines::new(next, 0, false);
+            self.end = None;
+        }
+    }
+
+    fn append_current(&mut self, records: &[Record], at: Timestamp) -> Result<(), AuditError> {
+        let (mut end, mut torn) = self.found_end()?;
+        if end.length >= self.full && torn.is_empty() && self.set_back()? {
+            self.lock_current()?;
+            (end, torn) = self.found_end()?;
+        }
+        self.append_locked(end, &torn, records, at)
+    }
+
+    /// Makes a full file an older one. Returns false if that is not possible.
+    fn set_back(&mut self) -> Result<bool, AuditError> {
+        self.commit()?;
+        older::set_back(&self.path, self.lines.storage()).map_err(|source| failed(&self.path, source))
+    }
+
+    /// Returns the end of the locked file, and what a crash left after it.
+    fn found_end(&self) -> Result<(End, Vec<u8>), AuditError> {
+        let length = self.lines.storage().metadata().map_err(|source| failed(&self.path, source))?.len();
+        if let Some(end) = self.end.as_ref().filter(|end| end.length == length) {
+            return Ok((end.clone(), Vec::new()));
+        }
+        let Tail { end, torn } = self.tail(length)?;
+        Ok((end, torn))
+    }
+
+    fn append_locked(
+        &mut self,
+        mut end: End,
+        torn: &[u8],
+        records: &[Record],
+        at: Timestamp,
+    ) -> Result<(), AuditError> {
+        let mut bytes = Vec::new();
+        let cut = !torn.is_empty();
+        if cut {
+            self.set_aside(torn, end.seq + 1)?;
+            bytes.extend(record::mended(torn).line(&end, self.synced(&end), at, &self.redact)?);
+            end.follow(&bytes);
         }
         let whole = end.length - bytes.len() as u64;
         for record in records {
@@ -178,12 +238,12 @@ impl AuditLog {
         self.named = self.named.max(self.syncs.synced.load(Ordering::SeqCst));
         self.lines.append(&bytes).map_err(|error| self.unwritten(error))?;
         self.syncs.written.store(end.seq, Ordering::SeqCst);
-        self.end = end;
+        self.end = Some(end);
         Ok(())
     }
 
     fn tail(&self, length: u64) -> Result<Tail, AuditError> {
-        tail::read(self.lines.storage(), length).map_err(|error| match error {
+        tail::read(self.lines.storage(), length, || older::end(&self.path)).map_err(|error| match error {
             tail::Unusable::Io(source) => failed(&self.path, source),
             tail::Unusable::Damaged(reason) => AuditError::Damaged { path: self.path.clone(), reason },
         })
@@ -219,6 +279,16 @@ impl AuditLog {
             LinesError::Io(source) => failed(&self.path, source),
             LinesError::Unsynced => AuditError::Unsynced { path: self.path.clone() },
         }
+    }
+}
+
+/// Opens the log, or creates it.
+fn opened(path: &Path) -> Result<File, AuditError> {
+    match fs::metadata(path) {
+        Ok(there) if there.is_file() => files::private_file(path, OpenOptions::new().read(true).append(true))
+            .map_err(|source| unopened(path, source)),
+        Ok(_) => Err(failed(path, io::Error::other("not a regular file"))),
+        Err(_) => begin(path),
     }
 }
 

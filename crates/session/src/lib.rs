@@ -89,7 +89,9 @@ mod walk;
 mod witness;
 mod zone;
 
-pub use audit::{AuditError, AuditLog, Broken, Happened, Record, RedactText, Verified, VerifyError, verify};
+pub use audit::{
+    AuditError, AuditLog, Broken, Happened, Record, RedactText, Verified, VerifyError, verify, verify_files,
+};
 pub use blob::{Contents, LARGE_TEXT, MAX_BLOB_BYTES, digest};
 pub use check::{Checked, Fault};
 pub use clean::Clean;

@@ -6,7 +6,7 @@ use converse_canister::Digest;
 use converse_session::Verified;
 use serde_json::json;
 
-use converse_host::audit::verify;
+use converse_host::audit::{Verification, verify};
 use converse_host::failure::{Failure, Kind};
 use converse_host::world::World;
 use converse_terminal::console::Console;
@@ -20,8 +20,8 @@ pub(crate) fn run(
     console: &Console,
     world: &World,
 ) -> Result<(), Failure> {
-    let (path, verified) = verify(file, head, world)?;
-    let Verified { records, head, torn, repairs } = match verified {
+    let Verification { path, files, result } = verify(file, head, world)?;
+    let Verified { records, before, head, torn, repairs } = match result {
         Ok(verified) => verified,
         Err(broken) => {
             if as_json {
@@ -32,6 +32,11 @@ pub(crate) fn run(
             return Err(Failure::new(Kind::Output, "audit-broken", message));
         }
     };
+    if before > 0 {
+        console.warn(&format!(
+            "warning: the {before} records before these are in older files that were removed, and are not verified"
+        ));
+    }
     if torn > 0 {
         console.warn(&format!(
             "warning: the last line ({torn} bytes) is incomplete: a crash, or it is being written now"
@@ -46,8 +51,13 @@ pub(crate) fn run(
     }
     Ok(match as_json {
         true => write_json(
-            &json!({ "intact": true, "records": records, "head": head, "torn_bytes": torn, "repairs": repairs }),
+            &json!({ "intact": true, "records": records, "before": before, "files": files, "head": head,
+                "torn_bytes": torn, "repairs": repairs }),
         ),
-        false => write_stdout(&format!("{records} records, head {head}\n")),
+        false => write_stdout(&format!("{records} records{}, head {head}\n", in_files(files))),
     }?)
+}
+
+fn in_files(files: usize) -> String {
+    if files > 1 { format!(" in {files} files") } else { String::new() }
 }

@@ -113,6 +113,25 @@ fn a_change_is_nine_with_its_line() {
 }
 
 #[test]
+fn a_log_of_several_files_is_one_chain() {
+    let env = TestEnv::new();
+    env.run(&["ask", "2+2"]).exits(0);
+    let older = env.path("home/.local/state/converse/audit-000000000001.jsonl");
+    std::fs::rename(env.path(LOG), &older).unwrap();
+    env.run(&["ask", "2+3"]).exits(0);
+    let told = verified(&env);
+    assert_eq!((&told["records"], &told["files"]), (&json!(6), &json!(2)));
+    assert!(env.run(&["audit", "verify"]).exits(0).stdout.starts_with("6 records in 2 files, head "));
+    assert_eq!(records(&env)[0]["seq"], 4);
+    let changed = std::fs::read_to_string(&older).unwrap().replacen("\"allow\"", "\"deny\"", 1);
+    std::fs::write(&older, changed).unwrap();
+    let ran = env.run(&["audit", "verify"]).exits(9);
+    assert!(ran.stderr.contains("audit-000000000001.jsonl`: line 2"), "{}", ran.stderr);
+    std::fs::remove_file(&older).unwrap();
+    env.run(&["audit", "verify"]).exits(9);
+}
+
+#[test]
 fn no_key_gets_into_it() {
     let arguments = json!({ "path": "note", "content": format!("the key is {SPOKEN}"), SPOKEN: 1 });
     let script = [calls([("io__write_file", arguments)]), text("Done.")];

@@ -72,8 +72,12 @@ pub(super) struct Link {
     pub(super) kind: Option<String>,
 }
 
-/// Reads the end of a locked file.
-pub(super) fn read(file: &File, length: u64) -> Result<Tail, Unusable> {
+/// Reads the end of a locked file. `before` is the end of the files before it.
+pub(super) fn read(
+    file: &File,
+    length: u64,
+    before: impl Fn() -> Result<End, Unusable>,
+) -> Result<Tail, Unusable> {
     let mut wanted = GLANCE;
     loop {
         let start = length.saturating_sub(wanted as u64);
@@ -84,11 +88,13 @@ pub(super) fn read(file: &File, length: u64) -> Result<Tail, Unusable> {
             _ => bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1),
         };
         let window = Window::of(start + skipped as u64, bytes.split_off(skipped));
-        if let Some(tail) = window.behind_sync() {
+        let before = if start == 0 { Some(before()?) } else { None };
+        if let Some(tail) = window.behind_sync(before.as_ref()) {
             return Ok(tail);
         }
         if start == 0 || wanted >= SEARCHED {
-            return window.behind_last_record().map_or_else(|| last_line(file, length), Ok);
+            let last = || last_line(file, length, before.unwrap_or_default());
+            return window.behind_last_record().map_or_else(last, Ok);
         }
         wanted *= 4;
     }
@@ -112,13 +118,12 @@ impl Window {
     }
 
     /// Follows the chain from the last record that is known to have been on disk.
-    fn behind_sync(&self) -> Option<Tail> {
+    fn behind_sync(&self, before: Option<&End>) -> Option<Tail> {
         let synced = self.links.iter().flatten().filter_map(|link| link.synced).max()?;
         let is_synced = |link: &Option<Link>| link.as_ref().is_some_and(|link| link.seq == synced);
         let (mut end, from) = match self.links.iter().position(is_synced) {
             Some(at) => (self.end_at(at)?, at + 1),
-            None if synced == 0 && self.start == 0 => (End::default(), 0),
-            None => return None,
+            None => (before.filter(|before| before.seq == synced)?.clone(), 0),
         };
         for (line, link) in self.lines.iter().zip(&self.links).skip(from) {
             match link {
@@ -149,7 +154,7 @@ impl Window {
 }
 
 /// Returns the end of a log whose last lines are not records, or are very long.
-fn last_line(file: &File, length: u64) -> Result<Tail, Unusable> {
+fn last_line(file: &File, length: u64, before: End) -> Result<Tail, Unusable> {
     let damaged = |reason: &str| Unusable::Damaged(reason.to_owned());
     let torn = behind_newline(file, length)?;
     let whole = length - torn.len() as u64;
@@ -157,7 +162,7 @@ fn last_line(file: &File, length: u64) -> Result<Tail, Unusable> {
         return Err(damaged("the bytes after the last line are not part of a record"));
     }
     if whole == 0 {
-        return Ok(Tail { end: End::default(), torn });
+        return Ok(Tail { end: before, torn });
     }
     let mut line = behind_newline(file, whole - 1)?;
     line.push(b'\n');

@@ -106,7 +106,7 @@ fn a_whole_log_holds_and_its_head_is_the_hash_of_the_last_line() {
     for line in lines(&bytes) {
         verify(&bytes[..], Some(&crate::digest(&line))).unwrap();
     }
-    assert_eq!(holds(b""), Verified { records: 0, head: Digest([0; 32]), torn: 0, repairs: 0 });
+    assert_eq!(holds(b""), Verified { records: 0, before: 0, head: Digest([0; 32]), torn: 0, repairs: 0 });
     assert_eq!(blamed(&bytes, Some(&Digest([7; 32]))), 9);
     assert_eq!(blamed(b"", Some(&verified.head)), 1);
 }
@@ -405,3 +405,120 @@ fn a_log_that_cannot_be_locked_says_that_it_is_the_lock() {
 
 /// A file that is only named: nothing can be done with it.
 const O_PATH: i32 = 0o10_000_000;
+
+/// A log of `batches * 3` records in files of two batches each, and its older files.
+fn several_files(dir: &Path, batches: usize) -> (PathBuf, Vec<PathBuf>) {
+    let path = dir.join("audit.jsonl");
+    let mut log = open(&path);
+    log.full = 1_500;
+    (0..batches).for_each(|_| log.append(&three(), now()).unwrap());
+    let files = older::older(&path).unwrap().into_iter().map(|(_, path)| path).collect();
+    (path, files)
+}
+
+fn whole(path: &Path) -> (u64, usize) {
+    let (verified, files) = verify_files(path, None).unwrap();
+    (verified.records, files)
+}
+
+#[test]
+fn a_full_log_goes_on_in_another_file_with_the_same_chain() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, files) = several_files(dir.path(), 7);
+    let names: Vec<_> = files.iter().map(|file| file.file_name().unwrap().to_str().unwrap()).collect();
+    let first = "audit-000000000001.jsonl";
+    assert!(names.len() > 1 && names[0] == first, "{names:?}");
+    assert_eq!(whole(&path), (21, files.len() + 1));
+    // The chain is one: all files in a row are a log too.
+    let all: Vec<u8> = files.iter().chain([&path]).flat_map(|file| fs::read(file).unwrap()).collect();
+    let verified = holds(&all);
+    assert_eq!(verified.records, 21);
+    for line in lines(&all) {
+        verify_files(&path, Some(&crate::digest(&line))).unwrap();
+    }
+    assert!(verify_files(&path, Some(&Digest([7; 32]))).is_err());
+    // Another process goes on, and one that still has an older file open.
+    let mut late = open(&path);
+    let mut filling = open(&path);
+    filling.full = 1;
+    filling.append(&three(), now()).unwrap();
+    late.append(&three(), now()).unwrap();
+    assert_eq!(whole(&path), (27, files.len() + 2));
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert!(files.iter().chain([&path]).all(|file| mode(file) == 0o600));
+}
+
+#[test]
+fn a_crash_between_two_files_breaks_no_chain() {
+    for left in [None, Some(&b""[..]), Some(&b"{\"seq\":7,\"at"[..]), Some(&b"\0\0\0"[..])] {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, files) = several_files(dir.path(), 2);
+        assert_eq!(files.len(), 0);
+        fs::rename(&path, dir.path().join("audit-000000000001.jsonl")).unwrap();
+        left.into_iter().for_each(|bytes| fs::write(&path, bytes).unwrap());
+        assert_eq!(whole(&path), (6, 1 + usize::from(left.is_some())), "{left:?}");
+        open(&path).append(&three(), now()).unwrap();
+        let mended = u64::from(left.is_some_and(|bytes| !bytes.is_empty()));
+        assert_eq!(whole(&path), (9 + mended, 2), "{left:?}");
+    }
+}
+
+#[test]
+fn the_syncer_syncs_the_file_that_lines_go_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.jsonl");
+    let mut log = open(&path);
+    log.full = 1;
+    let sync = log.syncer().unwrap();
+    log.append(&three(), now()).unwrap();
+    sync().unwrap();
+    log.append(&three(), now()).unwrap();
+    let held = log.syncs.file.lock().unwrap().clone().unwrap();
+    assert!(older::is_at(&held, &path).unwrap());
+    sync().unwrap();
+    assert_eq!(log.syncs.synced.load(Ordering::SeqCst), 6);
+}
+
+#[test]
+fn eight_writers_share_files_that_fill_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("audit.jsonl");
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut log = open(&path);
+                log.full = 4_000;
+                (0..20).for_each(|_| log.append(&three(), now()).unwrap());
+            });
+        }
+    });
+    let (records, files) = whole(&path);
+    assert!(records == 8 * 20 * 3 && files > 10, "{records} {files}");
+}
+
+#[test]
+fn what_is_changed_or_missing_in_an_older_file_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, files) = several_files(dir.path(), 9);
+    assert!(files.len() >= 3, "{files:?}");
+    let broken = || verify_files(&path, None).map_err(|(path, _)| path).unwrap_err();
+    let bytes = fs::read(&files[1]).unwrap();
+    let text = String::from_utf8(bytes.clone()).unwrap();
+    fs::write(&files[1], text.replacen("io__write_file", "io__read_file", 1)).unwrap();
+    assert_eq!(broken(), files[1]);
+    fs::write(&files[1], &bytes[..bytes.len() - 3]).unwrap();
+    assert_eq!(broken(), files[1], "a part of a line, although others follow");
+    fs::remove_file(&files[1]).unwrap();
+    assert_eq!(broken(), files[2]);
+    fs::write(&files[1], &bytes).unwrap();
+    // The earliest may be removed: what is left is verified, and says so.
+    let records = whole(&path).0;
+    let lost = lines(&fs::read(&files[0]).unwrap()).len() as u64;
+    fs::remove_file(&files[0]).unwrap();
+    let (verified, count) = verify_files(&path, None).unwrap();
+    assert_eq!((verified.records, verified.before, count), (records - lost, lost, files.len()));
+    // An older file alone, too; but not a file whose name says something else.
+    assert_eq!(whole(&files[1]).1, 1);
+    fs::rename(&files[1], dir.path().join("audit-000000000001.jsonl")).unwrap();
+    verify_files(&path, None).unwrap_err();
+}
