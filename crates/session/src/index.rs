@@ -1,18 +1,19 @@
 //! The search index of a session: the words of its messages, in a file next to the journal.
 //!
 //! The index is derived from the journal. If it is missing, outdated or damaged, it is rebuilt; if it cannot be written,
-//! it is built for one search. It is replaced atomically, without a lock or sync; a checksum detects the effects of a
-//! power cut.
+//! it is built for one search. It is replaced atomically, without a lock or sync; checksums detect the effects of a
+//! power cut, and words that were changed.
 //!
-//! The file `index`, version 1, numbers little-endian:
+//! The file `index`, version 2, numbers little-endian:
 //! ```text
-//! 8   "cvindex" and the version, 1
+//! 8   "cvindex" and the version, 2
 //! 8   bytes of the journal that it was made from, and
 //! 8   the time of its last write, nanoseconds since 1970: another journal needs another index
 //! 4   messages
 //! 4   CRC-32 of the two parts that follow
 //! 8   bytes of one part of words
-//! 17  for each message: time (milliseconds since 1970, 8), end of its words in each part (8), its speaker (1)
+//! 21  for each message: time (milliseconds since 1970, 8), end of its words in each part (8), its speaker (1), CRC-32 of
+//!     its words as written (4)
 //! …   the words in lower case, each message's followed by a zero byte: searched
 //! …   the words as written, at the same positions: shown
 //! ```
@@ -30,9 +31,9 @@ use crate::files::{self, Replace};
 use crate::{Loaded, SessionError, journal};
 
 pub(crate) const FILE: &str = "index";
-const MAGIC: &[u8; 8] = b"cvindex\x01";
+const MAGIC: &[u8; 8] = b"cvindex\x02";
 const HEAD: usize = 40;
-const RECORD: usize = 17;
+const RECORD: usize = 21;
 
 /// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -78,6 +79,8 @@ pub(crate) struct Record {
     /// End of its words, including the zero byte.
     pub(crate) end: usize,
     pub(crate) who: Who,
+    /// CRC-32 of its words as written, without the zero byte.
+    sum: u32,
 }
 
 #[derive(Debug)]
@@ -111,6 +114,17 @@ impl Index {
         if let Some(kept) = read(dir, stamp) {
             return Ok(kept);
         }
+        Self::stored(dir, stamp)
+    }
+
+    /// Builds and stores a new index, because the stored one was changed.
+    pub(crate) fn rebuilt(dir: &Path) -> Result<Self, SessionError> {
+        let path = dir.join(journal::FILE);
+        let stamp = Stamp::of(&path).map_err(SessionError::io(&path))?;
+        Self::stored(dir, stamp)
+    }
+
+    fn stored(dir: &Path, stamp: Stamp) -> Result<Self, SessionError> {
         // If the journal grows meanwhile, the stamp no longer matches and the next search rebuilds the index.
         let index = Self::made(&journal::read(dir)?);
         let _ = index.keep(dir, stamp);
@@ -127,7 +141,8 @@ impl Index {
             written.extend_from_slice(words.as_bytes());
             folded.push(0);
             written.push(0);
-            records.push(Record { at: at.as_millisecond(), end: folded.len(), who: Who::of(canister) });
+            let (end, who, sum) = (folded.len(), Who::of(canister), crc32fast::hash(words.as_bytes()));
+            records.push(Record { at: at.as_millisecond(), end, who, sum });
         }
         Self { records, folded, written: Written::Here(written) }
     }
@@ -135,10 +150,11 @@ impl Index {
     fn keep(&self, dir: &Path, stamp: Stamp) -> std::io::Result<()> {
         let Written::Here(written) = &self.written else { return Ok(()) };
         let mut parts = Vec::with_capacity(self.records.len() * RECORD + self.folded.len());
-        for Record { at, end, who } in &self.records {
+        for Record { at, end, who, sum } in &self.records {
             parts.extend_from_slice(&at.to_le_bytes());
             parts.extend_from_slice(&(*end as u64).to_le_bytes());
             parts.push(Who::ALL.iter().position(|one| one == who).unwrap_or_default() as u8);
+            parts.extend_from_slice(&sum.to_le_bytes());
         }
         parts.extend_from_slice(&self.folded);
         let mut bytes = Vec::with_capacity(HEAD + parts.len() + written.len());
@@ -162,19 +178,19 @@ impl Index {
         Some(start..self.records.get(record)?.end.checked_sub(1)?)
     }
 
-    /// Returns a piece as written, or in lower case if that is not possible.
-    pub(crate) fn piece(&self, range: Range<usize>) -> String {
-        let folded = self.folded.get(range.clone()).unwrap_or_default();
-        let folded = String::from_utf8_lossy(folded).into_owned();
-        let written = match &self.written {
-            Written::Here(written) => written.get(range).map(<[u8]>::to_vec),
+    /// Returns the words of a message as written; `None` if they were changed or cannot be read.
+    pub(crate) fn words(&self, record: usize) -> Option<String> {
+        let range = self.span(record)?;
+        let bytes = match &self.written {
+            Written::Here(written) => written.get(range)?.to_vec(),
             Written::There(file, from) => {
                 let mut bytes = vec![0; range.len()];
-                file.read_exact_at(&mut bytes, from + range.start as u64).ok().map(|()| bytes)
+                file.read_exact_at(&mut bytes, from + range.start as u64).ok()?;
+                bytes
             }
         };
-        let written = written.and_then(|bytes| String::from_utf8(bytes).ok());
-        written.filter(|written| fold(written) == folded).unwrap_or(folded)
+        let holds = self.records.get(record)?.sum == crc32fast::hash(&bytes);
+        String::from_utf8(bytes).ok().filter(|_| holds)
     }
 }
 
@@ -217,7 +233,8 @@ fn record(bytes: &[u8]) -> Option<Record> {
     let at = i64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
     let end = u64::from_le_bytes(bytes.get(8..16)?.try_into().ok()?);
     let who = *Who::ALL.get(usize::from(*bytes.get(16)?))?;
-    Some(Record { at, end: usize::try_from(end).ok()?, who })
+    let sum = u32::from_le_bytes(bytes.get(17..21)?.try_into().ok()?);
+    Some(Record { at, end: usize::try_from(end).ok()?, who, sum })
 }
 
 /// Returns the searched text of a message.

@@ -114,27 +114,34 @@ impl Store {
     }
 
     fn look(&self, id: Uuid, query: &Query, limit: usize, found: &mut Found) {
-        let index = match Index::of(&self.path(id)) {
+        let dir = self.path(id);
+        let index = match Index::of(&dir) {
             Ok(index) => index,
             Err(SessionError::Empty { .. }) => return,
             // The session was deleted meanwhile, or is not complete yet.
             Err(SessionError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => return,
             Err(error) => return found.unread.push((id, error)),
         };
-        let mut latest = VecDeque::new();
-        query.each(&index, |record| {
-            found.total += 1;
-            if latest.len() == limit {
-                latest.pop_front();
-            }
-            if limit > 0 {
-                latest.push_back(record);
-            }
-        });
         let oldest = found.hits.iter().map(|hit| hit.at).min().filter(|_| found.hits.len() >= limit);
-        let hits =
-            latest.into_iter().filter_map(|record| query.hit((&index, id), record, oldest, &self.clean));
-        found.hits.extend(hits);
+        let searched = |index: &Index| {
+            let (mut latest, mut total) = (VecDeque::new(), 0);
+            query.each(index, |record| {
+                total += 1;
+                if latest.len() == limit {
+                    latest.pop_front();
+                }
+                if limit > 0 {
+                    latest.push_back(record);
+                }
+            });
+            let hits = latest.into_iter().map(|record| query.hit((index, id), record, oldest, &self.clean));
+            Some((total, hits.collect::<Option<Vec<_>>>()?))
+        };
+        let Some((total, hits)) = searched(&index).or_else(|| searched(&Index::rebuilt(&dir).ok()?)) else {
+            return;
+        };
+        found.total += total;
+        found.hits.extend(hits.into_iter().flatten());
         found.keep_latest(limit);
     }
 }
@@ -163,22 +170,22 @@ impl Query {
         }
     }
 
-    /// Returns `None` if the message is older than all results.
+    /// Returns `Some(None)` if the message is older than all results, and `None` if its words in the index were changed.
     fn hit(
         &self,
         (index, session): (&Index, Uuid),
         record: usize,
         oldest: Option<Timestamp>,
         clean: &Clean,
-    ) -> Option<Hit> {
+    ) -> Option<Option<Hit>> {
         let one = index.records.get(record)?;
         let at = Timestamp::from_millisecond(one.at).ok()?;
         if oldest.is_some_and(|oldest| at < oldest) {
-            return None;
+            return Some(None);
         }
-        let snippet = self.snippet(&index.piece(index.span(record)?), clean);
+        let snippet = self.snippet(&index.words(record)?, clean);
         let marks = self.marks(&snippet);
-        Some(Hit { session, number: record + 1, at, who: one.who, snippet, marks })
+        Some(Some(Hit { session, number: record + 1, at, who: one.who, snippet, marks }))
     }
 
     /// Returns the text around the first match. If the match is inside a removed secret, the text around that secret is

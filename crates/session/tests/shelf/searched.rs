@@ -93,6 +93,25 @@ fn an_index_is_made_anew_when_it_is_gone_old_or_broken() {
 }
 
 #[test]
+fn words_that_were_changed_in_the_index_are_not_shown() {
+    let (dir, store) = store();
+    let session = talk(&store, 1, None);
+    let file = path(&dir, session).join("index");
+    let query = Query::new(["disk"], Within::All).unwrap();
+    let before = store.search(&query, 9).unwrap().hits;
+    let good = fs::read(&file).unwrap();
+    let mut rebuilt = 0;
+    for at in (0..good.len()).rev().take(400) {
+        let mut bad = good.clone();
+        bad[at] ^= 0x20;
+        fs::write(&file, &bad).unwrap();
+        assert_eq!(store.search(&query, 9).unwrap().hits, before, "{at}");
+        rebuilt += usize::from(fs::read(&file).unwrap() == good);
+    }
+    assert!(rebuilt > 0);
+}
+
+#[test]
 fn what_cannot_be_written_is_searched_and_what_cannot_be_read_is_said() {
     let (dir, store) = store();
     let (one, two) = (talk(&store, 1, None), talk(&store, 2, None));
