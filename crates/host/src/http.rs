@@ -9,8 +9,11 @@ use converse_engine::{ByteStream, Wire, WireError, WireErrorKind};
 use converse_provider::AuthScheme;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _};
-use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use http::header::{AUTHORIZATION, DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper_util::client::proxy::matcher::Matcher;
+use jiff::Timestamp;
+
+use crate::world::World;
 
 pub(crate) struct HttpWire {
     credentials: Credentials,
@@ -74,10 +77,23 @@ impl Wire for HttpWire {
             let mut head = http::Response::new(());
             *head.status_mut() = response.status();
             *head.headers_mut() = response.headers().clone();
+            add_date(head.headers_mut(), World::now());
             let body = response.bytes_stream().map(|piece| piece.map_err(|error| translate(&error))).boxed();
             Ok(head.map(|()| body))
         }
         .boxed()
+    }
+}
+
+/// Adds the time of receipt to a response with retry advice and without a `Date`, as RFC 9110, section 6.6.1, demands:
+/// an advised time is compared with it.
+fn add_date(headers: &mut HeaderMap, now: Timestamp) {
+    let date = now.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
+    if headers.contains_key(RETRY_AFTER)
+        && !headers.contains_key(DATE)
+        && let Ok(date) = HeaderValue::try_from(date)
+    {
+        headers.insert(DATE, date);
     }
 }
 
@@ -106,4 +122,25 @@ fn in_words(Cause { kind, message }: Cause) -> WireError {
         CauseKind::Broken => WireErrorKind::Broken,
     };
     WireError { kind, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_response_with_retry_advice_has_the_time_of_its_receipt() {
+        let now = "2026-11-06T08:49:37.9Z".parse().unwrap();
+        let dated = |pairs: &[(HeaderName, &'static str)]| {
+            let fields = pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value)));
+            let mut headers: HeaderMap = fields.collect();
+            add_date(&mut headers, now);
+            headers.get(DATE).map(|date| date.to_str().unwrap().to_owned())
+        };
+        let advice = (RETRY_AFTER, "Fri, 06 Nov 2026 08:49:39 GMT");
+        assert_eq!(dated(std::slice::from_ref(&advice)).as_deref(), Some("Fri, 06 Nov 2026 08:49:37 GMT"));
+        let theirs = "Fri, 06 Nov 2026 07:00:00 GMT";
+        assert_eq!(dated(&[advice, (DATE, theirs)]).as_deref(), Some(theirs));
+        assert_eq!(dated(&[]), None);
+    }
 }

@@ -1,7 +1,7 @@
 //! Reads retry advice in all the forms that servers send.
 //!
 //! There is no clock here: a date is compared with the response's own `Date` header, so clock differences
-//! do not matter. A date without a `Date` beside it is ignored, as is anything that makes no sense; a date
+//! do not matter. A wire adds the time of receipt if it is missing. A date without a `Date` beside it is ignored, as is anything that makes no sense; a date
 //! in the past means "now". `retry-after-ms` is finer and goes first; it and `x-should-retry` are what the SDKs of
 //! OpenAI (3.52.0), Anthropic (2.11.0) and Groq (1.7.0) read.
 //!

@@ -206,6 +206,12 @@ fn retry_after_in_its_forms() {
     let provider = Provider::new(Dialect::Anthropic, [error(429, OVERLOADED).header("retry-after", "86400")]);
     let ran = ask(&provider, &[]).exits(5);
     assert!(ran.stderr.contains("retry after 24 h"), "{}", ran.stderr);
+    // Without a `Date` beside it, which a server should send: our clock counts.
+    let far = error(429, OVERLOADED).header("retry-after", "Fri, 31 Dec 2100 23:59:59 GMT");
+    let provider = Provider::new(Dialect::Anthropic, [far]);
+    let ran = ask(&provider, &[]).exits(5);
+    assert!(ran.stderr.contains("retry after"), "{}", ran.stderr);
+    provider.is_content();
     let provider =
         Provider::new(Dialect::Anthropic, [error(503, OVERLOADED).header("x-should-retry", "false")]);
     ask(&provider, &[]).exits(5);
