@@ -40,6 +40,9 @@ fn run() -> u8 {
     if let Some(code) = converse_host::child_process(&words) {
         return code;
     }
+    if let Err(failure) = converse_host::runtime::grow_stack() {
+        return refused(&words, &failure);
+    }
     converse_host::world::own_what_is_made();
     let (world, warning) = match World::snapshot() {
         Ok(world) => world,

@@ -3,6 +3,8 @@
 use std::panic::catch_unwind;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use crate::failure::{Failure, Kind};
 
 /// Limit for work on other threads (writing a file, resolving a name) at the end of a run.
@@ -29,6 +31,36 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 pub fn denied(code: &'static str, error: &std::io::Error) -> Failure {
     Failure::new(Kind::Output, code, format!("the system lacks a resource that the run needs: {error}"))
         .hint("`ulimit -n` limits open files, `ulimit -u` processes and threads")
+}
+
+/// Stack of the first thread that every system offers by default, and the least with which a run is tried.
+const STACK: u64 = 8 * 1024 * 1024;
+const LEAST_STACK: u64 = 2 * 1024 * 1024;
+
+/// Raises the limit on the stack of the first thread, which the kernel reads whenever the stack grows. A stack overflow
+/// cannot be handled: it ends the program with a signal.
+///
+/// # Errors
+///
+/// The hard limit is too low.
+pub fn grow_stack() -> Result<(), Failure> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Stack);
+    if current.is_none_or(|now| now >= STACK) {
+        return Ok(());
+    }
+    let wanted = maximum.map_or(STACK, |most| most.min(STACK));
+    // If it cannot be raised, what there is decides.
+    let raised = setrlimit(Resource::Stack, Rlimit { current: Some(wanted), maximum }).is_ok();
+    let stack = if raised { wanted } else { current.unwrap_or(STACK) };
+    if stack >= LEAST_STACK {
+        return Ok(());
+    }
+    let message = format!(
+        "the stack is limited to {} KiB; a run needs at least {} KiB",
+        stack / 1024,
+        LEAST_STACK / 1024
+    );
+    Err(Failure::new(Kind::Output, "runtime", message).hint("raise the limit: `ulimit -s 8192`"))
 }
 
 #[cfg(test)]

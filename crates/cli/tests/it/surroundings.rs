@@ -203,3 +203,13 @@ fn a_bug_is_told_to_those_who_read_json() {
     let records = env.run(&["ask", "1+1", "-o", "jsonl"]).exits(1).records();
     assert_eq!((&records[0]["type"], &records[0]["exit"]), (&"done".into(), &1.into()));
 }
+
+#[test]
+fn a_small_stack_is_grown_or_refused() {
+    let env = TestEnv::new();
+    let ran = env.shell("ulimit -S -s 256; exec \"$converse\" ask -q 2+2").exits(0);
+    assert!(ran.stdout.contains('4'), "{ran:?}");
+    let ran = env.shell("ulimit -s 256; exec \"$converse\" ask -q 2+2").exits(9);
+    assert!(ran.stderr.contains("error[runtime]: the stack is limited to 256 KiB"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`ulimit -s 8192`"), "{}", ran.stderr);
+}
