@@ -46,6 +46,7 @@ mod plan;
 mod policy;
 mod program;
 mod published;
+pub mod reports;
 mod request;
 mod resolve;
 mod rule;

@@ -1,10 +1,8 @@
 //! What people and programs see: the answer on stdout, everything else on stderr.
 
 pub mod compare;
-pub mod findings;
 pub mod json;
 pub mod jsonl;
-pub mod junit;
 pub mod output;
 pub mod quoted;
 pub mod stats;

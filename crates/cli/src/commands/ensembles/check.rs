@@ -6,12 +6,12 @@ use converse_config::{Finding, Severity};
 use converse_provider::LintTarget;
 
 use crate::args::{CheckArgs, LintedProvider, ReportFormat};
+use converse_config::reports::{self, Report};
 use converse_host::catalogue::Catalogue;
 use converse_host::descriptor_check::{CheckOptions, CheckReport, RenderedFinding};
 use converse_host::failure::{Failure, Kind};
 use converse_host::world::World;
 use converse_terminal::console::Console;
-use converse_terminal::render::findings::{self, Report};
 use converse_terminal::render::output::{write_json, write_stdout};
 use converse_terminal::signals;
 use converse_text::wording::counted;
@@ -63,10 +63,10 @@ fn write(report: &CheckReport, args: &CheckArgs, console: &Console, world: &Worl
     let rendered = Report { findings: &findings, files: &report.files, directory: &world.cwd };
     match if args.json { ReportFormat::Json } else { args.format } {
         ReportFormat::Text => return Ok(write_stdout(&text(report, console.style.colour))?),
-        ReportFormat::Json => write_json(&findings::json(&rendered))?,
-        ReportFormat::Sarif => write_json(&findings::sarif(&rendered))?,
-        ReportFormat::Junit => write_stdout(&findings::junit(&rendered))?,
-        ReportFormat::Github => write_stdout(&findings::github(&rendered))?,
+        ReportFormat::Json => write_json(&reports::json(&rendered))?,
+        ReportFormat::Sarif => write_json(&reports::sarif(&rendered))?,
+        ReportFormat::Junit => write_stdout(&reports::junit(&rendered))?,
+        ReportFormat::Github => write_stdout(&reports::github(&rendered))?,
     }
     console.note(&report.summary());
     Ok(())

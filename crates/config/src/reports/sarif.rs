@@ -8,11 +8,11 @@
 
 use std::collections::BTreeMap;
 
-use converse_config::{Code, Finding, Severity};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{Place, Report};
+use crate::{Code, Finding, Severity};
 
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -21,6 +21,7 @@ const ROOT: &str = "%SRCROOT%";
 /// Bytes of a fingerprint.
 const FINGERPRINT: usize = 8;
 
+/// Formats the findings as a SARIF log.
 pub fn sarif(report: &Report<'_>) -> Value {
     let mut rules: Vec<Code> = report.findings.iter().map(|finding| finding.code).collect();
     rules.sort_unstable();
@@ -75,7 +76,7 @@ fn result(report: &Report<'_>, finding: &Finding, rule: Option<usize>, fingerpri
     })
 }
 
-/// Of what is found and where, but for the line; the number is that among equals.
+/// Returns a digest of the code, the file and the message, without the line, and the number among equal findings.
 fn fingerprint(report: &Report<'_>, finding: &Finding, seen: &mut BTreeMap<String, usize>) -> String {
     let place = report.relative(&finding.file);
     let digest = Sha256::digest(format!("{}\0{}\0{}", finding.code, place.name(), finding.message));
@@ -93,7 +94,7 @@ fn text(finding: &Finding) -> String {
     }
 }
 
-/// Readers show the first sentence of a text, so there must be an end to one.
+/// Ends the text with a full stop, because readers show the first sentence of a text.
 fn sentence(text: &str) -> String {
     let ended = text.ends_with(['.', '!', '?']);
     if ended { text.to_owned() } else { format!("{text}.") }
@@ -111,7 +112,7 @@ fn uri(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::findings::samples;
+    use crate::reports::samples;
 
     #[test]
     fn results_have_their_rule_their_place_and_a_level() {

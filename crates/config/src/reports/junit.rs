@@ -1,53 +1,53 @@
 //! Test reports as JUnit XML, in the form that Jenkins and most others read (checked 2026-11:
-//! <https://github.com/jenkinsci/xunit-plugin>, `junit-10.xsd`). It has no place for file and line, so they stand in
-//! the text of a fault.
+//! <https://github.com/jenkinsci/xunit-plugin>, `junit-10.xsd`). The format has no place for file and line, so the text
+//! of a fault contains them.
 //!
-//! What is written here is foreign in part. XML 1.0 has no way at all to hold most control characters, so those are
-//! shown as escapes; what a terminal would act upon is written as a character reference.
+//! Some texts are foreign. XML 1.0 cannot represent most control characters, so they are shown as escapes. Characters that
+//! a terminal would act on are written as character references.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use converse_text::{is_unsafe, safe_line};
 
-/// Cases that belong together: those of an ensemble, of a check.
+/// A group of cases, such as those of one ensemble.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Suite {
     pub name: String,
     pub cases: Vec<Case>,
 }
 
-/// One thing that was looked at. Without faults it is as it should be.
+/// One item that was checked. A case without faults has passed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Case {
-    /// What it is a case of, by which readers group: a tool, a directory.
+    /// The group of the case for readers: a tool or a directory.
     pub class: String,
     pub name: String,
     pub took: Option<Duration>,
     pub faults: Vec<Fault>,
-    /// Whatever else there is to say of it; nothing if empty.
+    /// Further output; empty if there is none.
     pub output: String,
 }
 
-/// What is wrong with a case. Several are all written; many readers show the first.
+/// A failure of a case. All are written; many readers show only the first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
     pub sort: Sort,
-    /// A word for machines: a code.
+    /// A code for machines.
     pub kind: String,
     /// One line.
     pub message: String,
-    /// In full, with the place.
+    /// The full text with the place.
     pub text: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sort {
-    /// It is not as it should be.
+    /// The check failed.
     Failure,
-    /// It could not be looked at.
+    /// The check could not run.
     Error,
-    /// It was not looked at, on purpose.
+    /// The check was left out on purpose.
     Skipped,
 }
 

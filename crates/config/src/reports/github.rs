@@ -1,13 +1,14 @@
-//! Workflow commands: GitHub shows each at its line of a pull request.
+//! Workflow commands, which GitHub shows at their lines of a pull request.
 //! <https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands> (checked 2026-11)
 //!
 //! A command is one line, so nothing from a descriptor may end it: what is foreign is escaped as the runner undoes it.
 
-use converse_config::{Finding, Severity};
-
-use super::{Report, in_full};
 use converse_text::safe;
 
+use super::{Report, in_full};
+use crate::{Finding, Severity};
+
+/// Formats the findings as workflow commands.
 pub fn github(report: &Report<'_>) -> String {
     report.findings.iter().map(|finding| command(report, finding)).collect()
 }
@@ -36,7 +37,7 @@ fn property(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::findings::samples;
+    use crate::reports::samples;
 
     #[test]
     fn each_finding_is_one_command() {

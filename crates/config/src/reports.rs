@@ -1,6 +1,7 @@
-//! Findings for other programs. Pure: the same findings are the same bytes, wherever and whenever they are written.
+//! Findings in the formats of other programs: GitHub, SARIF, JUnit. Equal findings give equal bytes.
 
 mod github;
+pub mod junit;
 #[cfg(test)]
 mod samples;
 mod sarif;
@@ -8,29 +9,31 @@ mod xml;
 
 use std::path::{Component, Path};
 
-use converse_config::Finding;
 use serde_json::Value;
+
+use crate::Finding;
 
 pub use github::github;
 pub use sarif::sarif;
 pub use xml::junit;
 
-/// What a check found.
+/// The findings of a check.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
     /// In the order in which they are shown.
     pub findings: &'a [&'a Finding],
     /// All descriptors that were read, sorted, as they are named in findings.
     pub files: &'a [String],
-    /// The one the program runs in: what the relative names of files are relative to.
+    /// The working directory, to which names of files are relative.
     pub directory: &'a Path,
 }
 
+/// Formats the findings as a JSON array.
 pub fn json(report: &Report<'_>) -> Value {
     report.findings.iter().map(|finding| finding.to_json()).collect()
 }
 
-/// With what helps.
+/// Returns the message with the hint.
 fn in_full(finding: &Finding) -> String {
     match &finding.hint {
         Some(hint) => format!("{}\nhint: {hint}", finding.message),
@@ -39,7 +42,7 @@ fn in_full(finding: &Finding) -> String {
 }
 
 impl Report<'_> {
-    /// A file below the directory by its way from there, with forward slashes; others as they are.
+    /// Returns the path of a file from the directory, with forward slashes; a file elsewhere keeps its name.
     fn relative<'f>(&self, file: &'f str) -> Place<'f> {
         let path = Path::new(file);
         let below = path.strip_prefix(self.directory).unwrap_or(path);

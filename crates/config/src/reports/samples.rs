@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use converse_config::{Code, Finding, Severity};
-
 use super::Report;
+use crate::{Code, Finding, Severity};
 
 pub(super) fn finding(code: Code, message: &str, file: &str, line: Option<usize>) -> Finding {
     let severity = if code == Code::Syntax { Severity::Error } else { Severity::Warning };

@@ -1,15 +1,15 @@
 //! Findings as a test report: one case for each descriptor, so that a sound one is seen to have been looked at.
 
-use converse_config::{Finding, Severity};
-
+use super::junit::{self, Case, Fault, Sort, Suite};
 use super::{Report, in_full};
-use crate::render::junit::{Case, Fault, Sort, Suite};
+use crate::{Finding, Severity};
 
 const NAME: &str = "converse ensembles check";
 
+/// Formats the findings as a JUnit report.
 pub fn junit(report: &Report<'_>) -> String {
     let cases = report.files.iter().map(|file| case(report, file)).collect();
-    crate::render::junit::junit(NAME, &[Suite { name: NAME.to_owned(), cases }])
+    junit::junit(NAME, &[Suite { name: NAME.to_owned(), cases }])
 }
 
 fn case(report: &Report<'_>, file: &str) -> Case {
@@ -45,7 +45,7 @@ fn line(finding: &Finding) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::findings::samples;
+    use crate::reports::samples;
 
     #[test]
     fn a_descriptor_is_a_case_and_an_error_a_failure() {
