@@ -33,7 +33,7 @@ pub fn main() -> ExitCode {
 
 fn run() -> u8 {
     #[cfg(feature = "test-fakes")]
-    if let Some(code) = converse_testkit::fakes::asked() {
+    if let Some(code) = converse_testkit::fakes::run_requested() {
         return code;
     }
     let words = World::command_line();

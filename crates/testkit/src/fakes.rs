@@ -14,10 +14,10 @@ use converse_ensemble::{Answer, BuildError, Builtin, Context, Invocable, InvokeE
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
-/// Becomes the server or the program that the command line asks for, if it asks for one; gives the exit code.
+/// Runs the fake server or program that the command line requests, if any, and returns its exit code.
 #[must_use]
-pub fn asked() -> Option<u8> {
-    server::asked().or_else(kernel::asked)
+pub fn run_requested() -> Option<u8> {
+    server::run_requested().or_else(kernel::run_requested)
 }
 
 type Outcome = Result<Answer, InvokeError>;

@@ -8,7 +8,7 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// How long anything may take before it counts as hanging.
+/// The time after which a test counts as hanging.
 pub const LIMIT: Duration = Duration::from_secs(240);
 
 /// A guard for a loop that looks again and again.
@@ -48,8 +48,8 @@ impl Deadline {
 pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Deadline::begin();
     loop {
-        if let Some(found) = look() {
-            return found;
+        if let Some(value) = look() {
+            return value;
         }
         deadline.check(|| what);
         std::thread::sleep(Duration::from_millis(2));

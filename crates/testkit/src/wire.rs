@@ -1,4 +1,4 @@
-//! A wire that answers by a function or a script, and remembers what it was asked.
+//! A wire that answers by a function or a script, and records its requests.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use serde_json::{Value, json};
 
-/// What comes back for one request.
+/// The response to one request.
 pub enum WireReply {
     /// A whole body.
     Body(u16, Value),
@@ -109,7 +109,7 @@ impl Wire for ScriptedWire {
     }
 }
 
-/// Nobody can be asked.
+/// An approver that is not available.
 pub struct Nobody;
 
 impl Approver for Nobody {

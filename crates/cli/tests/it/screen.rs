@@ -76,7 +76,7 @@ impl Screen {
     #[track_caller]
     pub(crate) fn says(&mut self, line: &str) {
         self.prompts();
-        self.typed = self.terminal.asked();
+        self.typed = self.terminal.cursor_queries();
         self.types(line);
         self.types("\r");
     }
@@ -111,7 +111,7 @@ impl Screen {
     }
 
     fn awaits_words(&self) -> bool {
-        self.terminal.is_prompted() && (self.terminal.asked() > self.typed || !self.draws)
+        self.terminal.is_prompted() && (self.terminal.cursor_queries() > self.typed || !self.draws)
     }
 
     /// Types a line at the prompt; false if the program ends before there is one.

@@ -71,10 +71,10 @@ impl Terminal {
     /// Types, and waits for the next prompt. What is typed before it is there goes other ways.
     #[track_caller]
     pub(crate) fn enters(&mut self, keys: &str) {
-        let before = self.terminal.asked();
+        let before = self.terminal.cursor_queries();
         self.types(keys);
         let is_new = move |terminal: &Self| match terminal.manner {
-            Manner::Answers | Manner::TypesFirst(_) => terminal.terminal.asked() > before,
+            Manner::Answers | Manner::TypesFirst(_) => terminal.terminal.cursor_queries() > before,
             Manner::Silent | Manner::Plain => true,
         };
         self.until("another prompt", |terminal| terminal.is_at_prompt() && is_new(terminal));
@@ -83,7 +83,9 @@ impl Terminal {
     /// The first prompt: the program asked to see whether there is an answer, then for itself.
     #[track_caller]
     pub(crate) fn begins(&mut self) {
-        self.until("the first prompt", |terminal| terminal.is_at_prompt() && terminal.terminal.asked() >= 2);
+        self.until("the first prompt", |terminal| {
+            terminal.is_at_prompt() && terminal.terminal.cursor_queries() >= 2
+        });
     }
 
     fn is_at_prompt(&self) -> bool {
@@ -196,12 +198,12 @@ impl Terminal {
 
     #[track_caller]
     pub(crate) fn resizes(&mut self, columns: u16) {
-        let before = self.terminal.asked();
+        let before = self.terminal.cursor_queries();
         self.terminal.resizes(columns, 24).unwrap();
         let pid = Pid::from_child(&self.child);
         rustix::process::kill_process(pid, Signal::WINCH).unwrap();
         self.until("a line drawn anew", |terminal| {
-            terminal.is_at_prompt() && terminal.terminal.asked() > before
+            terminal.is_at_prompt() && terminal.terminal.cursor_queries() > before
         });
     }
 

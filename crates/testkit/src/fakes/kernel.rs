@@ -13,8 +13,8 @@ use super::server::complain;
 const LANDLOCK: std::ops::RangeInclusive<i64> = 444..=446;
 const ENOSYS: u32 = 38;
 
-/// Does not return if that is what the command line asks for and all goes well.
-pub(crate) fn asked() -> Option<u8> {
+/// Starts the program if the command line requests it; returns only otherwise or after an error.
+pub(crate) fn run_requested() -> Option<u8> {
     let mut words = std::env::args_os().skip(1);
     if words.next()? != "without-landlock" {
         return None;

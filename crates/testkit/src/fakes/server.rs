@@ -1,4 +1,4 @@
-//! An MCP server over stdio that behaves as its flags tell it: `converse fake-server --FLAG=VALUE …` (feature
+//! An MCP server over stdio whose flags control its behaviour: `converse fake-server --FLAG=VALUE …` (feature
 //! `test-fakes`). Without a flag it behaves well and speaks both eras of the protocol.
 //!
 //! It shares no code with the client it is there to try: threads and blocking pipes, messages as plain JSON. What each
@@ -23,8 +23,8 @@ pub(super) use process::complain;
 use session::Session;
 use wire::Out;
 
-/// Runs the server if that is what the command line asks for, and gives its exit code.
-pub(crate) fn asked() -> Option<u8> {
+/// Runs the server if the command line requests it, and returns its exit code.
+pub(crate) fn run_requested() -> Option<u8> {
     let mut words = std::env::args_os().skip(1);
     if words.next()? != "fake-server" {
         return None;

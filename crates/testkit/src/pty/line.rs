@@ -1,4 +1,4 @@
-//! The line between a program and whoever sits at its terminal: a pseudo-terminal, listened to by a thread of its own.
+//! The line between a program and its user: a pseudo-terminal that its own thread reads.
 
 use std::fmt;
 use std::fs::File;
@@ -22,23 +22,23 @@ const MOST_WAITING: usize = 16 * 1024;
 /// Somebody else who gets to see all that is written, as it comes.
 pub type Tap = Box<dyn FnMut(&[u8]) + Send>;
 
-/// What a wait was for.
+/// The result of a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
     /// The next bytes that were written.
     Bytes(Vec<u8>),
     /// None within that time.
     Nothing,
-    /// There will be none any more: nobody has the other end.
+    /// The other end is closed.
     End,
 }
 
-/// Dropped, it hangs up: the program is told (SIGHUP) if the terminal is its controlling one.
+/// Dropping it hangs up: the program gets SIGHUP if the terminal is its controlling one.
 pub struct Line {
     keyboard: File,
     written: Receiver<Vec<u8>>,
     /// Goes with this value, and then the thread that listens goes as well, and the last of our end with it.
-    _held: UnixStream,
+    _follower: UnixStream,
 }
 
 impl Line {
@@ -46,22 +46,22 @@ impl Line {
     ///
     /// # Errors
     ///
-    /// There is no terminal to be had, or the program cannot be started.
+    /// No terminal is available, or the program cannot be started.
     pub fn run(mut command: Command, columns: u16, rows: u16, tap: Option<Tap>) -> io::Result<(Self, Child)> {
         let (keyboard, programs) = open()?;
         tcsetwinsize(&keyboard, cells(columns, rows))?;
         command.stdin(programs.try_clone()?).stdout(programs.try_clone()?).stderr(programs);
         let child = command.spawn()?;
-        // It holds the program's end, and nobody but the program is to have it.
+        // Closes this copy of the program's end, so that only the program has it.
         drop(command);
         let display = keyboard.try_clone()?;
-        let (held, dropped) = UnixStream::pair()?;
+        let (follower, dropped) = UnixStream::pair()?;
         let (sender, written) = sync_channel(MOST_WAITING);
         std::thread::spawn(move || listen(display, &dropped, &sender, tap));
-        Ok((Self { keyboard, written, _held: held }, child))
+        Ok((Self { keyboard, written, _follower: follower }, child))
     }
 
-    /// What is written next, within that time.
+    /// Returns the next bytes that are written within that time.
     pub fn hears(&self, within: Duration) -> Heard {
         match self.written.recv_timeout(within) {
             Ok(bytes) => Heard::Bytes(bytes),
@@ -79,7 +79,7 @@ impl Line {
         self.keyboard.write_all(keys)
     }
 
-    /// Makes it another size, in cells, and those who run at it are told (SIGWINCH).
+    /// Changes the size in cells. Programs at the terminal get SIGWINCH.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl Line {
         Ok(tcsetwinsize(&self.keyboard, cells(columns, rows))?)
     }
 
-    /// As whoever runs at it has set them, also when that has ended.
+    /// Returns the settings of the terminal, also after the program has ended.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ impl fmt::Debug for Line {
     }
 }
 
-/// Both ends. Neither is inherited by programs that are started meanwhile: they would hold the line.
+/// Opens both ends. Programs that are started meanwhile do not inherit them, because they would keep the line open.
 fn open() -> io::Result<(File, OwnedFd)> {
     #[cfg(target_os = "linux")]
     let own = OpenptFlags::CLOEXEC;
@@ -122,7 +122,7 @@ fn cells(columns: u16, rows: u16) -> Winsize {
     Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
-/// Until the other end is closed (an error, on Linux) or nobody wants to hear more.
+/// Reads until the other end is closed (an error on Linux) or the receiver is dropped.
 fn listen(mut display: File, dropped: &UnixStream, written: &SyncSender<Vec<u8>>, mut tap: Option<Tap>) {
     let mut buffer = [0; PIECE];
     while is_held(&display, dropped) {
@@ -141,7 +141,7 @@ fn listen(mut display: File, dropped: &UnixStream, written: &SyncSender<Vec<u8>>
     }
 }
 
-/// Waits for something to read; false if nobody is there any more to read it for.
+/// Waits for input; false if the receiver was dropped.
 fn is_held(display: &File, dropped: &UnixStream) -> bool {
     let mut waits = [PollFd::new(dropped, PollFlags::IN), PollFd::new(display, PollFlags::IN)];
     match poll(&mut waits, None) {
@@ -188,11 +188,11 @@ mod tests {
         line.types(b"words\n").unwrap();
         let after = all(&line, "");
         assert!(before.starts_with("17 31"), "{before:?}");
-        let said = format!("{before}{after}").replace("17 31\r\n", "");
-        assert_eq!(said, "words\r\ngot words\r\nwrong\r\n");
+        let output = format!("{before}{after}").replace("17 31\r\n", "");
+        assert_eq!(output, "words\r\ngot words\r\nwrong\r\n");
         assert!(child.wait().unwrap().success());
         let tapped: Vec<u8> = tapped.try_iter().flatten().collect();
-        assert_eq!(tapped, format!("17 31\r\n{said}").as_bytes());
+        assert_eq!(tapped, format!("17 31\r\n{output}").as_bytes());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A terminal with a screen. It answers what terminals are asked.
+//! A terminal with a screen, which answers the queries of programs.
 
 use std::io;
 use std::process::{Child, Command};
@@ -11,19 +11,19 @@ use super::{Heard, Line, Tap};
 
 /// Where is your cursor?
 const WHERE: &[u8] = b"\x1b[6n";
-/// What are you?
+/// The query for the type of the terminal.
 const WHO: &[u8] = b"\x1b[c";
-/// The parser goes wrong where there is less; the program is told the truth.
+/// Minimum size for the parser, which fails below it; the program gets the real size.
 const LEAST_COLUMNS: u16 = 8;
 const LEAST_ROWS: u16 = 3;
-/// As long as anybody who looks at a screen waits for the next thing on it.
+/// The time to wait for the next output.
 const MOMENT: Duration = Duration::from_millis(20);
 
-/// How a terminal is.
+/// The behaviour of a terminal.
 pub struct Setup {
     pub columns: u16,
     pub rows: u16,
-    /// Says where its cursor is and what it is when it is asked.
+    /// Answers queries for the cursor and the type.
     pub answers: bool,
     /// Typed by somebody before the first answer.
     pub lead: &'static str,
@@ -45,12 +45,12 @@ impl std::fmt::Debug for Setup {
     }
 }
 
-/// What it shows is as new as the last [`Terminal::listens`].
+/// The screen is as of the last [`Terminal::listens`].
 pub struct Terminal {
     line: Line,
     parser: Parser,
     bytes: Vec<u8>,
-    asked: usize,
+    cursor_queries: usize,
     answers: bool,
     lead: &'static str,
     over: bool,
@@ -66,10 +66,10 @@ impl Terminal {
         let Setup { columns, rows, answers, lead, tap } = setup;
         let (line, child) = Line::run(command, columns, rows, tap)?;
         let parser = Parser::new(rows.max(LEAST_ROWS), columns.max(LEAST_COLUMNS), 0);
-        Ok((Self { line, parser, bytes: Vec::new(), asked: 0, answers, lead, over: false }, child))
+        Ok((Self { line, parser, bytes: Vec::new(), cursor_queries: 0, answers, lead, over: false }, child))
     }
 
-    /// Takes in what is written within a moment, and answers what is asked. Was there something?
+    /// Reads output for a moment and answers queries. Returns whether there was output.
     pub fn listens(&mut self) -> bool {
         let bytes = match self.line.hears(MOMENT) {
             Heard::Bytes(bytes) => bytes,
@@ -98,8 +98,8 @@ impl Terminal {
         }
         // Whoever was killed in between hears no answer.
         if self.bytes.ends_with(WHERE) {
-            let lead = if self.asked == 0 { self.lead } else { "" };
-            self.asked += 1;
+            let lead = if self.cursor_queries == 0 { self.lead } else { "" };
+            self.cursor_queries += 1;
             let (row, column) = self.parser.screen().cursor_position();
             let _ = self.types(&format!("{lead}\x1b[{};{}R", row + 1, column + 1));
         } else if self.bytes.ends_with(WHO) {
@@ -107,9 +107,9 @@ impl Terminal {
         }
     }
 
-    /// How often it was asked where its cursor is: a line editor does that for each line.
-    pub fn asked(&self) -> usize {
-        self.asked
+    /// Returns the number of queries for the cursor; a line editor sends one for each line.
+    pub fn cursor_queries(&self) -> usize {
+        self.cursor_queries
     }
 
     pub fn screen(&self) -> &Screen {
@@ -165,7 +165,7 @@ impl Terminal {
         self.parser.process(bytes);
     }
 
-    /// As whoever runs at it has set them.
+    /// Returns the settings of the terminal.
     ///
     /// # Errors
     ///
@@ -210,7 +210,7 @@ mod tests {
             terminal.rows()[..2],
             ["one".to_owned(), " two    a   b 033   [   2   ;   6   R".to_owned()]
         );
-        assert_eq!(terminal.asked(), 1);
+        assert_eq!(terminal.cursor_queries(), 1);
         terminal.draws(b"x");
         assert!(!terminal.is_prompted(), "{:?}", terminal.rows());
         child.kill().unwrap();
@@ -225,7 +225,7 @@ mod tests {
             "stty raw -echo min 0 time 2; printf '\\033[6n'; dd bs=8 count=1 2>/dev/null | wc -c; printf end";
         let (mut terminal, mut child) = shell(script, Setup { answers: false, ..Setup::default() });
         until(&mut terminal, |terminal| terminal.raw().contains("end"));
-        assert_eq!(terminal.asked(), 0);
+        assert_eq!(terminal.cursor_queries(), 0);
         assert_eq!(terminal.rows()[0], "0", "{:?}", terminal.raw());
         child.wait().unwrap();
     }

@@ -194,7 +194,8 @@ impl Person {
     pub(super) fn prompts(&mut self) {
         self.until("a prompt", |person| {
             // Where lines are not drawn nobody asks.
-            let is_asked = person.terminal.asked() > person.said || person.terminal.asked() == 0;
+            let is_asked =
+                person.terminal.cursor_queries() > person.said || person.terminal.cursor_queries() == 0;
             is_asked && person.terminal.is_prompted()
         });
     }
@@ -206,7 +207,7 @@ impl Person {
         self.types(line);
         let typed = [format!("❯ {line}"), format!("> {line}")];
         self.until(line, |person| typed.iter().any(|typed| person.screen().contains(typed)));
-        self.said = self.terminal.asked();
+        self.said = self.terminal.cursor_queries();
         self.presses(Key::Enter);
     }
 

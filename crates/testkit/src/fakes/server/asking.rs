@@ -1,10 +1,10 @@
-//! A tool that asks its client something, in the way of the client's era, and says what it got.
+//! A tool that sends a request to its client, in the form of the client's era, and returns the response.
 
 use serde_json::{Value, json};
 
 use super::session::{Session, is_modern};
 
-/// What a modern client has to give back, byte for byte.
+/// The state that a modern client must return unchanged.
 const STATE: &str = "state \u{e9}\"\\";
 /// Ids of its own requests begin so; the rest is the id of the call.
 const MARK: &str = "ask-";
@@ -21,12 +21,11 @@ impl Session {
         }
         if is_modern(params) {
             let Some(got) = params.get("inputResponses") else {
-                let mut asked = json!({ "it": { "method": method, "params": question } });
+                let mut requests = json!({ "it": { "method": method, "params": question } });
                 if kind == "sample-twice" {
-                    asked["too"] = asked["it"].clone();
+                    requests["too"] = requests["it"].clone();
                 }
-                let round =
-                    json!({ "resultType": "input_required", "inputRequests": asked, "requestState": STATE });
+                let round = json!({ "resultType": "input_required", "inputRequests": requests, "requestState": STATE });
                 return self.out.result(id, round);
             };
             let kept = params["requestState"] == STATE;

@@ -1,4 +1,4 @@
-//! What its well-behaved tools do. Each call has a thread of its own.
+//! The calls of the regular tools. Each call has its own thread.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::session::Session;
 
 const INVALID: i64 = -32602;
-/// How often whoever waits looks whether it is still wanted.
+/// Interval at which waiting calls check for cancellation.
 const LOOK: Duration = Duration::from_millis(2);
 /// A PNG of one red pixel.
 pub(super) const PIXEL: &str =
@@ -79,20 +79,20 @@ impl Session {
         self.text(id, &format!("{steps} steps done"));
     }
 
-    /// Of what it was told to say.
+    /// Sends a log message with the text of `--words`.
     fn log(&self) {
         let words = self.words();
         if !words.is_empty() {
-            let told = json!({ "level": "warning", "logger": words, "data": format!("log {words}") });
-            self.out.notify("notifications/message", told);
+            let params = json!({ "level": "warning", "logger": words, "data": format!("log {words}") });
+            self.out.notify("notifications/message", params);
         }
     }
 
     pub(super) fn progress(&self, params: &Value, step: u64, total: Option<u64>) {
         let token = &params["_meta"]["progressToken"];
         if !token.is_null() {
-            let told = json!({ "progressToken": token, "progress": step, "total": total, "message": format!("a step{}", self.words()) });
-            self.out.notify("notifications/progress", without_nulls(told));
+            let params = json!({ "progressToken": token, "progress": step, "total": total, "message": format!("a step{}", self.words()) });
+            self.out.notify("notifications/progress", without_nulls(params));
         }
     }
 

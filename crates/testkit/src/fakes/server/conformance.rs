@@ -2,7 +2,7 @@
 //! hard-coded for a server under test (<https://github.com/modelcontextprotocol/conformance>, 0.2.0-alpha.12, checked
 //! 2026-11).
 //!
-//! The gateway is that server; this one stands behind it. What arrives has passed both.
+//! The gateway is that server, and this one is behind it. Each message passes both.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

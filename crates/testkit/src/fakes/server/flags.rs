@@ -1,4 +1,4 @@
-//! What the server was told to be. A flag it does not know ends it, so that no test tries nothing.
+//! The flags of the server. An unknown flag ends the server, so that no test runs without its flag.
 
 /// Every flag, and what it does. `METHOD` is a method of the protocol; such flags may be given several times.
 pub(super) const KNOWN: &[(&str, &str)] = &[

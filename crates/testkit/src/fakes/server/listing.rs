@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::session::Session;
 use super::{conformance, odd, process};
 
-/// The page that was asked for. The cursor is the number of the first tool on it.
+/// Returns the requested page. The cursor is the number of its first tool.
 pub(super) fn page(session: &Session, params: &Value) -> Value {
     let flags = &session.flags;
     let number = |name| flags.number(name).and_then(|number| usize::try_from(number).ok());

@@ -78,7 +78,7 @@ fn die(how: &str) {
         "abort" => process::abort(),
         "crash" => process::crash(),
         "close-stdout" => process::close_stdout(),
-        // `close-stdin` is done by whoever reads it: a read that has begun would hold the pipe open.
+        // The reader handles `close-stdin`: a read that has begun would hold the pipe open.
         _ => {}
     }
 }

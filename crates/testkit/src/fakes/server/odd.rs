@@ -1,4 +1,4 @@
-//! Tools that no client can use, or should not: each for a reason of its own. Good ones stand beside them.
+//! Tools that no client can or should use, each for another reason, beside valid ones.
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn property(schema: Value) -> Value {
     json!({ "type": "object", "properties": { "value": schema } })
 }
 
-/// What some providers refuse at the root of a schema.
+/// Keywords that some providers refuse at the root of a schema.
 fn any_of() -> Value {
     json!({
         "$schema": "http://json-schema.org/draft-07/schema#",

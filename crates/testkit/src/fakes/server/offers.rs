@@ -1,4 +1,4 @@
-//! What it has beside tools, with `--resources` and `--prompts`: resources of every kind that is good or bad, prompts
+//! Offers beside tools, with `--resources` and `--prompts`: resources of every kind that is good or bad, prompts
 //! with good and bad messages, suggestions for arguments.
 
 use serde_json::{Value, json};
@@ -8,12 +8,12 @@ use super::session::Session;
 const INVALID: i64 = -32602;
 /// Up to 2025-11-25.
 const NOT_FOUND: i64 = -32002;
-/// What a PNG begins with.
+/// The first bytes of a PNG.
 const PNG: &str = "iVBORw0KGgpVVVVV";
 /// `%PDF-1.7` and a line.
 const PDF: &str = "JVBERi0xLjcK";
 
-/// What it says that it has.
+/// Declares the capabilities of the offers.
 pub(super) fn declare(session: &Session, capabilities: &mut Value) {
     if session.flags.has("resources") {
         capabilities["resources"] = json!({});
@@ -26,7 +26,7 @@ pub(super) fn declare(session: &Session, capabilities: &mut Value) {
 }
 
 impl Session {
-    /// Answers what is about them; false if it is about something else.
+    /// Answers requests about the offers; false for other requests.
     pub(super) fn offers(&self, method: &str, id: &Value, params: &Value, modern: bool) -> bool {
         let (resources, prompts) = (self.flags.has("resources"), self.flags.has("prompts"));
         if resources && method == "resources/read" && params["uri"] == "demo://huge" {
@@ -51,7 +51,7 @@ impl Session {
                 }
                 self.out.result(id, result);
             }
-            Err((code, said)) => self.out.error(id, code, &said),
+            Err((code, message)) => self.out.error(id, code, &message),
         }
         true
     }

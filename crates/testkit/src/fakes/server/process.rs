@@ -1,4 +1,4 @@
-//! What it does as a process: end in every way there is, and leave others behind.
+//! The behaviour of the process: it ends in every possible way, and leaves other processes behind.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -22,7 +22,7 @@ pub(super) fn idle() -> ! {
 }
 
 pub(in crate::fakes) fn complain(text: &str) {
-    // A stderr that nobody reads is no reason to fail.
+    // An unread stderr is not a reason to fail.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
@@ -69,7 +69,7 @@ pub(super) fn restart_deaf_to_signals() {
     leave(65);
 }
 
-/// Starts the processes that it was told to leave behind.
+/// Starts the processes to leave behind.
 pub(super) fn offspring(flags: &Flags) {
     let Ok(own) = std::env::current_exe() else { return };
     let mark = format!("--mark={}", flags.value("mark").unwrap_or_default());

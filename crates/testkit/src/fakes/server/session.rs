@@ -20,7 +20,7 @@ const NO_SUCH_METHOD: i64 = -32601;
 const INTERNAL: i64 = -32603;
 const UNSUPPORTED_VERSION: i64 = -32022;
 
-/// Where a notification says whose subscription it belongs to.
+/// The key with the subscription of a notification.
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 pub(super) struct Session {
@@ -156,8 +156,8 @@ impl Session {
     }
 
     fn initialised(&self, params: &Value) -> Value {
-        let asked = params["protocolVersion"].as_str().filter(|asked| LEGACY.contains(asked));
-        let version = self.flags.value("version").or(asked).unwrap_or("2025-11-25");
+        let requested = params["protocolVersion"].as_str().filter(|requested| LEGACY.contains(requested));
+        let version = self.flags.value("version").or(requested).unwrap_or("2025-11-25");
         self.instructed(json!({
             "protocolVersion": version,
             "capabilities": self.capabilities(),
@@ -165,7 +165,7 @@ impl Session {
         }))
     }
 
-    /// Modern clients hear only what they asked for, under the number of their request; it is never answered.
+    /// Modern clients get only the notifications that they subscribed to, under the id of their request, which is never answered.
     fn listen(&self, id: &Value) {
         *self.listener.lock() = Some(id.clone());
         let agreed = json!({ "_meta": { SUBSCRIPTION: id }, "notifications": { "toolsListChanged": true } });
@@ -175,21 +175,21 @@ impl Session {
     /// Tells of another list of tools, as the client of this call may hear it.
     pub(super) fn tell_of_change(&self, params: &Value) {
         let listener = self.listener.lock().clone();
-        let told = match listener {
+        let params = match listener {
             Some(id) => json!({ "_meta": { SUBSCRIPTION: id } }),
             None if is_modern(params) => return,
             None => json!({}),
         };
-        self.out.notify("notifications/tools/list_changed", told);
+        self.out.notify("notifications/tools/list_changed", params);
     }
 
-    /// What it was told to say; nothing without `--words`.
+    /// The text of `--words`; empty without the flag.
     pub(super) fn words(&self) -> String {
         let file = self.flags.value("words");
         file.and_then(|file| std::fs::read_to_string(file).ok()).unwrap_or_default()
     }
 
-    /// Who it says it is.
+    /// The name and version of the server.
     fn info(&self) -> Value {
         match self.words() {
             words if words.is_empty() => json!({ "name": "fake-server", "version": "1.0.0" }),
@@ -199,12 +199,12 @@ impl Session {
     }
 
     /// To the model or to whoever looks.
-    fn instructed(&self, mut told: Value) -> Value {
+    fn instructed(&self, mut answer: Value) -> Value {
         let words = self.words();
         if !words.is_empty() {
-            told["instructions"] = json!(format!("instructions {words}"));
+            answer["instructions"] = json!(format!("instructions {words}"));
         }
-        told
+        answer
     }
 
     pub(super) fn is_cancelled(&self, id: &Value) -> bool {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::flags::Flags;
 use super::process;
 
-/// What programs print that were never meant to be read by a program.
+/// Output of programs that is not meant for other programs.
 const NOISE: &[&[u8]] = &[
     b"INFO  listening on stdio, log level: info\n",
     b"\n",
@@ -73,7 +73,7 @@ impl Out {
         flush();
     }
 
-    /// A message too large to be built first: `unit` stands `times` times between head and tail.
+    /// Writes a message that is too large to build in memory: `times` copies of `unit` between head and tail.
     pub(super) fn send_long(&self, head: &str, unit: &str, times: usize, tail: &str) {
         let _turn = self.turn.lock();
         let per_piece = (64 * 1024 / unit.len().max(1)).max(1);
@@ -109,7 +109,7 @@ impl Out {
     }
 }
 
-/// Whoever is no longer heard has nothing left to do.
+/// Writes bytes, and ends the process if its output is closed.
 fn write(bytes: &[u8]) {
     if std::io::stdout().write_all(bytes).is_err() {
         process::leave(0);
