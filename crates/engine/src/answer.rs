@@ -4,7 +4,7 @@ use converse_canister::{Canister, Transcript, User};
 
 use crate::Ending;
 
-/// How often the model is asked again after an invalid answer.
+/// Number of repeated requests after an invalid answer.
 const REPAIRS: u32 = 2;
 const MAX_ERRORS: usize = 2048;
 

@@ -2,9 +2,9 @@
 //!
 //! The journal keeps everything; what a model is shown is a projection of it ([`view()`]). Near the window, and only
 //! there, results that later ones have superseded go first, then the bulk of old ones, then the older part of the
-//! conversation is summarised by the model itself. What the user asked stays word for word as long as anything else can go,
+//! conversation is summarised by the model itself. Questions of the user stay unchanged as long as other content can be shortened,
 //! and so does the system text always.
-//! All of this is pure; the driver's `condensing.rs` does what is decided here.
+//! All of this is pure; the driver's `condensing.rs` carries out the decisions.
 
 use std::collections::HashSet;
 
@@ -45,7 +45,7 @@ pub struct ContextState {
     pub(crate) refused: Option<(String, u64)>,
     /// Replies before this turn were given to a view that has changed since.
     pub(crate) stale: Option<TurnId>,
-    /// Whether the user was told that tools are offered through a search.
+    /// Whether the user was notified that tools are offered through a search.
     pub(crate) search_reported: bool,
     /// Contents already reported as degraded: route, digest and name.
     pub(crate) degraded_reported: HashSet<(String, Digest, Option<String>)>,

@@ -34,7 +34,7 @@ pub struct Conversation {
     invocations: u32,
     /// Approved and not answered yet.
     approved: HashSet<InvocationId>,
-    /// Refused because nobody could be asked.
+    /// Refused because no approver was available.
     unapproved: usize,
     /// Refused because the required sandbox is not available.
     unsandboxed: usize,
@@ -242,7 +242,7 @@ impl Conversation {
         self.reply_head(turn)
     }
 
-    /// Returns the stop reason of a reply, which its first canister holds.
+    /// Returns the stop reason of a reply, which is in its first canister.
     fn reply_head(&self, turn: TurnId) -> Option<&Stop> {
         let of_turn = self.transcript.as_slice().iter().rev().skip_while(|c| c.turn() != Some(turn));
         of_turn
@@ -252,7 +252,7 @@ impl Conversation {
     }
 
     /// Returns the stop reason and the number of invocations of the last reply, or `None` if the user spoke since. An
-    /// empty reply counts: a model that says nothing after its results is done.
+    /// empty reply counts: a model that returns no text after its results is done.
     fn last_reply(&self) -> Option<(&Stop, usize)> {
         let mut calls = 0;
         for canister in self.transcript.as_slice().iter().rev() {
@@ -353,7 +353,7 @@ impl Conversation {
         self.approved.insert(id);
     }
 
-    /// Counts an invocation that was refused because nobody could be asked.
+    /// Counts an invocation that was refused because no approver was available.
     pub fn count_unapproved(&mut self) {
         self.unapproved += 1;
     }

@@ -49,7 +49,7 @@ struct Driver<'a> {
     engine: &'a Engine<'a>,
     ports: Ports<'a>,
     cancel: &'a CancellationToken,
-    /// Index of the route that is asked; see [`crate::Route`].
+    /// Index of the current route; see [`crate::Route`].
     route: usize,
     approved: HashMap<InvocationId, Approved>,
     /// Notes for the model about invocations that the user has changed.
@@ -59,7 +59,7 @@ struct Driver<'a> {
     /// The value of the checked answer.
     answer: Option<Value>,
     withheld: WithheldReasoning,
-    /// Whether a summary failed. The model is not asked for another one in this turn.
+    /// Whether a summary failed. No other summary is requested in this turn.
     unsummarised: bool,
     /// Number of summaries in this turn.
     summaries: u32,
@@ -170,7 +170,7 @@ impl Driver<'_> {
             if result.outcome == Outcome::Refused {
                 conversation.count_unsandboxed();
             }
-            // On disk as it arrives, whatever becomes of its neighbours.
+            // Written to disk as it arrives, independently of the other invocations.
             append_result(conversation, *ports, result)
         };
         let mut ending = None;
@@ -179,7 +179,7 @@ impl Driver<'_> {
             tokio::select! {
                 ran = &mut run => ran?,
                 halted = halted(engine, cancel) => {
-                    // Running tools are told, get their grace, and are answered as cancelled.
+                    // Running tools are cancelled, get a grace period, and are answered as cancelled.
                     ending = Some(halted);
                     batch.scope.now.cancel();
                     run.await?;

@@ -22,7 +22,7 @@ pub struct Engine<'a> {
     pub retry: RetryPolicy,
     /// How the conversation is fitted into the context window.
     pub compaction: CompactionPolicy,
-    /// Whether text that was shown can be taken back (a terminal, JSONL records) or not (a pipe).
+    /// Whether shown text can be retracted: at a terminal and in JSONL records, but not in a pipe.
     pub can_take_back: bool,
     pub deadline: Option<Instant>,
 }
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Engine<'_> {
 /// How a turn ends.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ending {
-    /// With an answer. `unapproved` invocations needed an approval that nobody could give, `unsandboxed` invocations a
+    /// With an answer. `unapproved` invocations needed an approval without an approver, `unsandboxed` invocations a
     /// sandbox that is not available here.
     Finished {
         unapproved: usize,

@@ -42,7 +42,7 @@ pub enum Event<'a> {
         before: u64,
         after: u64,
     },
-    /// The approver is about to be asked about these invocations.
+    /// An approval is about to be requested for these invocations.
     Deciding(&'a [Pending]),
     Decided {
         id: &'a InvocationId,
@@ -71,7 +71,7 @@ pub enum Event<'a> {
         provider: &'a str,
         /// Whether the reply broke off. It took at least this much then.
         cut: bool,
-        /// `provider/model`, if it is not the model that was asked for.
+        /// `provider/model`, if it is not the requested model.
         instead: Option<&'a str>,
     },
     /// A reply and all its results are durable.
@@ -90,6 +90,6 @@ pub struct Restart<'a> {
     /// 1 for the first retry.
     pub attempt: u32,
     pub delay: Duration,
-    /// Whether text of this reply was shown and must be taken back.
+    /// Whether text of this reply was shown and must be retracted.
     pub discard: bool,
 }

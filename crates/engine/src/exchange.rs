@@ -97,7 +97,7 @@ impl Exchange<'_> {
             }
             let delay = match retry::decide(&cause.policy(self.engine.retry), this, (self.ports.jitter)()) {
                 RetryDecision::Wait(delay) => delay,
-                RetryDecision::TooLong(asked) => return Err(failed(cause, Some(asked))),
+                RetryDecision::TooLong(wait) => return Err(failed(cause, Some(wait))),
                 RetryDecision::GiveUp => return Err(failed(cause, None)),
             };
             if bill.bars_another() {
@@ -119,7 +119,7 @@ impl Exchange<'_> {
         bill.pay(self.ports, self.route, self.instead)
     }
 
-    /// Takes back what was shown, and warns that the model does not get its earlier reasoning any more.
+    /// Retracts the shown text, and warns that the model no longer gets its earlier reasoning.
     fn report_withheld_reasoning(
         &self,
         cause: &AttemptError,
@@ -218,7 +218,7 @@ impl Exchange<'_> {
         Ok(reply)
     }
 
-    /// Returns whether the model has its results already: a model that says nothing after them is done.
+    /// Returns whether the model has its results already: a model that returns no text after them is done.
     fn answers_results(&self) -> bool {
         matches!(self.view.last(), Some(Canister::Result(_)))
     }
@@ -316,7 +316,7 @@ pub(crate) struct ShownReply {
 }
 
 impl ShownReply {
-    /// Whether text was shown that cannot be taken back. A second answer after half of a first one would be worse than
+    /// Whether text was shown that cannot be retracted. A second answer after half of a first one would be worse than
     /// none.
     pub(crate) fn is_final(&self, can_take_back: bool) -> bool {
         !self.text.is_empty() && !can_take_back
@@ -354,7 +354,7 @@ fn settle(finished: Result<Reply, ReplyError>, broken: Option<AttemptError>) -> 
         // Or: everything had come before the connection broke.
         (Ok(reply), None | Some(AttemptError::Wire(_) | AttemptError::Timeout { .. })) => Ok(reply),
         (Ok(_), Some(cause)) => Err(cause),
-        // A body that never came is no nonsense of the provider's.
+        // A missing body is not an invalid response of the provider.
         (Err(ReplyError::Refusal(refusal)), Some(cause)) if refusal.class == RefusalClass::Nonsense => {
             Err(cause)
         }

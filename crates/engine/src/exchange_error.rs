@@ -12,7 +12,7 @@ use crate::{RetryPolicy, SinkError, WireError, WireErrorKind};
 #[error("{cause}")]
 pub struct ExchangeError {
     pub cause: AttemptError,
-    /// The last `provider/model` that was asked.
+    /// The last `provider/model` that was requested.
     pub route: String,
     /// Routes that were tried before it.
     pub routes_before: usize,
@@ -20,7 +20,7 @@ pub struct ExchangeError {
     pub attempts: u32,
     /// Time spent waiting between them.
     pub waited: Duration,
-    /// The wait that the provider asked for, if it is longer than all retries may take.
+    /// The delay that the provider requested, if it is longer than all retries may take.
     pub asked_to_wait: Option<Duration>,
     /// Whether text of the last attempt was shown, and is in the transcript.
     pub kept: bool,
@@ -87,7 +87,7 @@ impl AttemptError {
         }
     }
 
-    /// Returns whether the server is at fault, so that the next route may be asked; see [`crate::Route`].
+    /// Returns whether the server is at fault, so that the next route may be tried; see [`crate::Route`].
     pub(crate) fn is_server_fault(&self) -> bool {
         match self {
             Self::Wire(error) => error.kind != WireErrorKind::Request,

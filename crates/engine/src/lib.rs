@@ -22,11 +22,11 @@
 //!            └ Done      → how it ended                                          ┘
 //! ```
 //!
-//! [`Conversation`] decides and awaits nothing; [`converse`] is the small driver that does what it says. Everything that
+//! [`Conversation`] decides and awaits nothing; [`converse`] is the small driver that carries the decisions out. Everything that
 //! happens leaves as one stream of [`Event`]s; the sinks (journal first) have accepted an event before the state moves
 //! on, so an invocation is on disk before it runs and a dropped future leaves a lawful transcript.
 //!
-//! What this crate refuses to know: configuration files, environment, terminals, HTTP clients.
+//! This crate does not know configuration files, the environment, terminals or HTTP clients.
 
 mod answer;
 mod bill;

@@ -12,7 +12,7 @@ use crate::Event;
 
 pub type ByteStream = BoxStream<'static, Result<Bytes, WireError>>;
 
-/// Carries a request to a provider. Adds the key (requests never hold one) and bounds connecting.
+/// Carries a request to a provider. Adds the key (requests never contain it) and limits the time to connect.
 pub trait Wire: Send + Sync {
     fn send<'a>(
         &'a self,
@@ -47,7 +47,7 @@ pub enum WireErrorKind {
 pub trait Approver: Send + Sync {
     fn decide<'a>(&'a self, pending: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>>;
 
-    /// Returns whether a person can be asked. If not, pending invocations are refused without a question.
+    /// Returns whether a person is available. If not, pending invocations are refused without a question.
     fn can_ask(&self) -> bool;
 
     /// Returns whether the answers come later. Then the turn ends before anything of this reply runs
@@ -68,7 +68,7 @@ pub trait AnswerCheck: Send + Sync {
     ///
     /// # Errors
     ///
-    /// What is wrong with the answer, in words for the model.
+    /// Checks an answer. Returns its value, or a description of the errors for the model.
     fn check(&self, text: &str) -> Result<Value, String>;
 }
 

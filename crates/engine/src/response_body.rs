@@ -16,7 +16,7 @@ pub(crate) type Body = Fuse<ByteStream>;
 /// Maximum number of pieces that are shown together.
 const MOST_AT_ONCE: usize = 256;
 
-/// Feeds a piece and whatever else has come already: servers send each event as a piece of its own, and showing them
+/// Feeds a piece and all further pieces that have already arrived: servers send each event as a piece of its own, and showing them
 /// one by one would cost a system call each. A flood is cut into batches.
 pub(crate) async fn feed_ready(
     decoder: &mut dyn Decoder,
@@ -29,7 +29,7 @@ pub(crate) async fn feed_ready(
         if decoder.is_complete() {
             break;
         }
-        // Nothing more yet, or nothing more at all: the stream will say so again.
+        // No piece is ready, or the stream has ended, which the next poll reports again.
         let Some(Some(piece)) = ready(body).await else { break };
         decoder.feed(&piece?, deltas)?;
     }

@@ -33,7 +33,7 @@ impl Default for RetryPolicy {
     }
 }
 
-/// What is known when an attempt has failed.
+/// The facts about a failed attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FailedAttempt {
     /// Failed attempts so far, at least 1.
@@ -48,7 +48,7 @@ pub(crate) struct FailedAttempt {
 pub(crate) enum RetryDecision {
     Wait(Duration),
     GiveUp,
-    /// The server asks for a longer wait than all retries may take.
+    /// The server requests a longer delay than all retries may take.
     TooLong(Duration),
 }
 
@@ -57,8 +57,8 @@ pub(crate) fn decide(policy: &RetryPolicy, attempt: FailedAttempt, jitter: f64) 
         return RetryDecision::GiveUp;
     }
     let left = policy.total.saturating_sub(attempt.waited);
-    if let Some(asked) = attempt.advice.after {
-        return if asked > left { RetryDecision::TooLong(asked) } else { RetryDecision::Wait(asked) };
+    if let Some(wait) = attempt.advice.after {
+        return if wait > left { RetryDecision::TooLong(wait) } else { RetryDecision::Wait(wait) };
     }
     let doubled = policy.first.saturating_mul(2u32.saturating_pow(attempt.failed - 1));
     let delay = doubled.min(policy.cap).mul_f64(jitter.clamp(0.0, 1.0));
@@ -101,16 +101,16 @@ mod tests {
 
     #[test]
     fn the_server_is_obeyed_within_reason() {
-        let asked = |seconds| RetryAdvice { after: Some(Duration::from_secs(seconds)), should: None };
-        let told = |seconds, waited| FailedAttempt {
-            advice: asked(seconds),
+        let after = |seconds| RetryAdvice { after: Some(Duration::from_secs(seconds)), should: None };
+        let failed = |seconds, waited| FailedAttempt {
+            advice: after(seconds),
             waited: Duration::from_secs(waited),
             ..attempt(1)
         };
-        assert_eq!(ask(told(2, 0)), RetryDecision::Wait(Duration::from_secs(2)));
-        assert_eq!(ask(told(0, 0)), RetryDecision::Wait(Duration::ZERO));
-        assert_eq!(ask(told(86_400, 0)), RetryDecision::TooLong(Duration::from_secs(86_400)));
-        assert_eq!(ask(told(60, 100)), RetryDecision::TooLong(Duration::from_secs(60)));
+        assert_eq!(ask(failed(2, 0)), RetryDecision::Wait(Duration::from_secs(2)));
+        assert_eq!(ask(failed(0, 0)), RetryDecision::Wait(Duration::ZERO));
+        assert_eq!(ask(failed(86_400, 0)), RetryDecision::TooLong(Duration::from_secs(86_400)));
+        assert_eq!(ask(failed(60, 100)), RetryDecision::TooLong(Duration::from_secs(60)));
         let should = |should| RetryAdvice { after: None, should: Some(should) };
         assert_eq!(ask(FailedAttempt { advice: should(false), ..attempt(1) }), RetryDecision::GiveUp);
         let insisted = FailedAttempt { advice: should(true), retryable: false, ..attempt(1) };

@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 
 use crate::{Approver, Event, Sink, SinkError};
 
-/// Decides about invocations that a rule or a permission wants to be asked about.
+/// Decides about invocations for which a rule or a permission requires an approval.
 pub trait ApprovalPolicy: Send + Sync {
     fn decide<'a>(&'a self, pending: &'a Pending) -> BoxFuture<'a, PolicyDecision>;
 }
@@ -25,7 +25,7 @@ pub struct PolicyDecision {
     pub refusal: String,
 }
 
-/// Asks an approver if a person can be asked. Otherwise it refuses, and says what would allow the invocation.
+/// Asks an approver if a person is available. Otherwise refuses with a message that names what would allow the invocation.
 pub struct AskApprover<'a>(pub Option<&'a dyn Approver>);
 
 impl std::fmt::Debug for AskApprover<'_> {
@@ -51,7 +51,7 @@ impl ApprovalPolicy for AskApprover<'_> {
 
 fn nobody(pending: &Pending) -> PolicyDecision {
     let rule = pending.rule();
-    // No flag outdoes a rule that asks.
+    // No flag overrides a rule that asks.
     let way = match pending.by_rule() {
         true => pending.reason().unwrap_or("a rule that asks takes precedence over `--allow`").to_owned(),
         false => format!("`--allow '{}'` gives it", pending.tool()),

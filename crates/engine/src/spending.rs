@@ -1,4 +1,4 @@
-//! The cost of a turn so far, as far as it is known.
+//! The known cost of a turn so far.
 
 use converse_canister::Cost;
 

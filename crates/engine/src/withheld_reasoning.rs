@@ -2,7 +2,7 @@
 //!
 //! A reply is sent back to the provider that made it together with its encrypted reasoning. If the provider refuses the
 //! reasoning, the call is repeated with the earlier replies in a neutral form, which every model accepts. They stay in that
-//! form as long as this model is asked in this run, because they would be refused again.
+//! form as long as this run uses this model, because they would be refused again.
 
 use std::borrow::Cow;
 

@@ -342,8 +342,8 @@ async fn without_a_summary_it_goes_on_and_asks_once_only() {
         };
         let ran = setup(Some(20_000)).run(task(), mind).await;
         ran.is_finished();
-        let asked = ran.requests.iter().filter(|request| is_summary(request)).count();
-        assert_eq!(asked, if refusal == 400 { 1 } else { 2 }, "a retry is one where it may help");
+        let requested = ran.requests.iter().filter(|request| is_summary(request)).count();
+        assert_eq!(requested, if refusal == 400 { 1 } else { 2 }, "a retry is one where it may help");
         assert_eq!(ran.count("warned"), 1, "{:?}", ran.lines);
         assert!(ran.conversation.condensed().is_none());
         for request in &ran.requests {
@@ -446,13 +446,13 @@ fn narrow(most: usize) -> impl Fn(&Value, usize) -> Says + Send + Sync + 'static
 }
 
 /// The turn of a user with this question, in a program that goes on.
-async fn asks(setup: Setup, before: Conversation, said: Vec<Canister>) -> Ran {
+async fn asks(setup: Setup, before: Conversation, messages: Vec<Canister>) -> Ran {
     let state = before.context_state().clone();
     let (transcript, condensed) = before.into_parts();
     let limits = Limits { iterations: 100, ..Limits::default() };
     let resumed = Conversation::resume(transcript, limits).with_condensed(condensed);
     let mut conversation = resumed.with_context_state(state);
-    said.into_iter().try_for_each(|one| conversation.say(one)).unwrap();
+    messages.into_iter().try_for_each(|one| conversation.say(one)).unwrap();
     setup.goes_on(conversation, narrow(30_000), true).await
 }
 
@@ -512,9 +512,9 @@ async fn an_old_question_goes_where_nothing_else_can() {
 async fn documents_of_the_task_outlive_its_summary_within_a_bound() {
     for (bytes, whole) in [(8_000, true), (40_000, false)] {
         let spec = format!("SPEC-BEGIN {} SPEC-END", "must ".repeat(bytes / 5));
-        let said: Vec<Canister> =
+        let messages: Vec<Canister> =
             task().into_iter().take(1).chain([document("spec.md", spec)]).chain([user("the task")]).collect();
-        let ran = setup(Some(20_000)).run(said, long_loop(40, 3_000)).await;
+        let ran = setup(Some(20_000)).run(messages, long_loop(40, 3_000)).await;
         ran.is_finished();
         assert!(ran.conversation.condensed().is_some(), "{bytes}");
         for request in ran.turns() {
@@ -532,18 +532,18 @@ async fn summaries_are_calls_of_a_model_and_three_are_enough() {
     for (iterations, summaries) in [(100, 3), (23, 1), (22, 1), (21, 0)] {
         let limits = Limits { iterations, invocations: 1_000, ..Limits::default() };
         let ran = Setup { limits, ..setup(Some(20_000)) }.run(task(), long_loop(70, 3_000)).await;
-        let asked = ran.requests.iter().filter(|request| is_summary(request)).count();
+        let requested = ran.requests.iter().filter(|request| is_summary(request)).count();
         assert!(ran.requests.len() <= iterations as usize, "{iterations}: {}", ran.requests.len());
-        assert_eq!(asked, summaries, "{iterations}");
+        assert_eq!(requested, summaries, "{iterations}");
         assert_eq!(matches!(ran.ending, Ok(Ending::Finished { .. })), iterations == 100, "{:?}", ran.ending);
         assert!(ran.requests.iter().all(|request| request.to_string().len() / 4 < 20_000));
     }
 }
 
 /// Holds nothing, and counts how often it is asked.
-struct Asked(AtomicUsize);
+struct AskCounter(AtomicUsize);
 
-impl Blobs for Asked {
+impl Blobs for AskCounter {
     fn bytes(&self, _: &Digest) -> Option<Arc<[u8]>> {
         self.0.fetch_add(1, Ordering::Relaxed);
         None
@@ -562,14 +562,14 @@ fn picture() -> Canister {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_is_measured_once_where_there_is_room() {
-    static WITH: Asked = Asked(AtomicUsize::new(0));
-    static WITHOUT: Asked = Asked(AtomicUsize::new(0));
+    static WITH: AskCounter = AskCounter(AtomicUsize::new(0));
+    static WITHOUT: AskCounter = AskCounter(AtomicUsize::new(0));
     for (compact, blobs) in [(true, &WITH), (false, &WITHOUT)] {
         let compaction = CompactionPolicy { compact, ..CompactionPolicy::default() };
         let setup = Setup { compaction, blobs, ..setup(Some(1_000_000)) };
         setup.run(vec![picture()], |_, _| Says::Words("yes")).await.is_finished();
     }
-    let [with, without] = [&WITH, &WITHOUT].map(|asked| asked.0.load(Ordering::Relaxed));
+    let [with, without] = [&WITH, &WITHOUT].map(|count| count.0.load(Ordering::Relaxed));
     assert_eq!(with, without);
     assert!(without > 0);
 }
@@ -668,8 +668,8 @@ async fn of_a_thousand_tools_those_are_shown_that_are_looked_for() {
     let bytes = ran.requests[0]["tools"].to_string().len();
     assert!(shown.len() > 100 && !shown.contains(&SEARCH), "{shown:?}");
     assert!((20_000..80_000).contains(&bytes), "{bytes}");
-    let told = format!("may not run, so the model gets {} of them", shown.len());
-    assert!(ran.lines.iter().any(|line| line.contains(&told)), "{:?}", ran.lines);
+    let note = format!("may not run, so the model gets {} of them", shown.len());
+    assert!(ran.lines.iter().any(|line| line.contains(&note)), "{:?}", ran.lines);
     let ran = Setup { tools: 2_000, ..setup(None) }.run(task(), |_, _| Says::Words("yes")).await;
     assert_eq!(tools(&ran.requests[0]).len(), 2, "too many for any window that is not known");
 }
@@ -699,10 +699,10 @@ async fn the_ledger_is_near_what_the_provider_counts() {
         can_take_back: false,
         deadline: None,
     };
-    let found = ledger(&ran.conversation, &engine);
+    let result = ledger(&ran.conversation, &engine);
     let counted = ran.requests.last().unwrap().to_string().len() as f64 / 4.0;
-    assert!((found.total() as f64 / counted - 1.0).abs() < 0.1, "{} {counted}", found.total());
-    let of_results = found.rows.iter().find(|row| row.part == Part::Result { tool: "t__x".into() }).unwrap();
+    assert!((result.total() as f64 / counted - 1.0).abs() < 0.1, "{} {counted}", result.total());
+    let of_results = result.rows.iter().find(|row| row.part == Part::Result { tool: "t__x".into() }).unwrap();
     assert_eq!(of_results.count, 5);
-    assert!(found.share().unwrap() > 0.35);
+    assert!(result.share().unwrap() > 0.35);
 }

@@ -404,11 +404,11 @@ async fn the_model_hears_of_what_the_user_has_changed_and_its_words_stay() {
     });
     let note = r#"[the user changed the arguments of this call: it was made with {"path":"b"}]"#;
     assert_eq!(texts.collect::<Vec<_>>(), [vec![note, "done"], vec!["done"]]);
-    let asked = canisters.filter_map(|canister| match canister {
+    let lengths = canisters.filter_map(|canister| match canister {
         Canister::Invocation(invocation) => Some(invocation.arguments.object.len()),
         _ => None,
     });
-    assert_eq!(asked.collect::<Vec<_>>(), [0, 0], "as the model wrote them");
+    assert_eq!(lengths.collect::<Vec<_>>(), [0, 0], "as the model wrote them");
 }
 
 #[tokio::test(start_paused = true)]
@@ -657,11 +657,11 @@ async fn cancelling_and_deadlines_answer_what_is_open() {
 #[test]
 fn a_note_stands_behind_the_system_text_and_not_in_the_transcript() {
     let supervisor = |text: &str| Canister::Supervisor(Supervisor { text: text.to_owned() });
-    let said = vec![supervisor("be brief"), Canister::User(User::text("go")), supervisor("be long")];
-    assert_eq!(with_note(&said, None), said);
-    let view = with_note(&said, Some("no weather today"));
+    let canisters = vec![supervisor("be brief"), Canister::User(User::text("go")), supervisor("be long")];
+    assert_eq!(with_note(&canisters, None), canisters);
+    let view = with_note(&canisters, Some("no weather today"));
     assert_eq!(view[1], supervisor("no weather today"));
-    assert_eq!([&view[..1], &view[2..]].concat(), said);
+    assert_eq!([&view[..1], &view[2..]].concat(), canisters);
 }
 
 fn costly(tokens: u64) -> Reply {
@@ -686,14 +686,14 @@ async fn costs_are_added_up_and_bounded() {
     assert_eq!(outcomes(&run), [Outcome::Success; 2], "what is free runs, and waits for who goes on");
     assert_eq!(run.ending.unwrap(), Ending::Limit(Limit::Cost(Cost(100))));
     // What the provider says it cost is what it cost.
-    let told = || match costly(60) {
+    let reported = || match costly(60) {
         Reply::Body(_, mut body) => {
             body["usage"]["cost"] = json!(0.00003);
             Reply::Body(200, body)
         }
         other => other,
     };
-    let run = bounded(vec![told(), told(), told(), says("Bye.")], Some(PRICE)).run().await;
+    let run = bounded(vec![reported(), reported(), reported(), says("Bye.")], Some(PRICE)).run().await;
     assert!(matches!(run.ending, Ok(Ending::Finished { .. })), "{:?}", run.ending);
     // A limit cannot be held where nobody says what anything costs.
     let run = bounded(vec![costly(1)], None).run().await;
@@ -711,8 +711,8 @@ fn cut_after(tokens: Option<u64>) -> Reply {
 }
 
 fn costs(run: &Run) -> Vec<&str> {
-    let told = |line: &&str| ["cut", "used"].iter().any(|kind| line.starts_with(kind));
-    run.lines.iter().map(String::as_str).filter(told).collect()
+    let is_cost = |line: &&str| ["cut", "used"].iter().any(|kind| line.starts_with(kind));
+    run.lines.iter().map(String::as_str).filter(is_cost).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -724,7 +724,7 @@ async fn attempts_that_break_off_are_paid_for() {
     assert_eq!((costs(&run), run.requests_left), (vec!["cut Some(60)", "used"], 1));
     assert_eq!(run.ending.unwrap(), Ending::Limit(Limit::Cost(Cost(100))));
     // At the limit, or where nobody knows: not asked again, and the words stay.
-    for (tokens, price, told, limit) in [
+    for (tokens, price, expected, limit) in [
         (Some(100), Some(PRICE), "cut Some(100)", Limit::Cost(Cost(100))),
         (None, Some(PRICE), "cut None", Limit::UnknownCost),
         (Some(1), None, "cut None", Limit::UnknownCost),
@@ -733,7 +733,7 @@ async fn attempts_that_break_off_are_paid_for() {
             let run = bounded(vec![cut_after(tokens), says("never asked")], price);
             let run = Setup { falls_back, ..run }.run().await;
             assert_eq!(run.ending.as_ref().unwrap(), &Ending::Limit(limit), "{tokens:?}");
-            assert_eq!((costs(&run), run.requests_left), (vec![told], 1));
+            assert_eq!((costs(&run), run.requests_left), (vec![expected], 1));
             let at = |what: &str| run.lines.iter().position(|line| line.starts_with(what));
             assert!(at("assistant \"Half \"") < at("cut") && at("cut") < at("committed"), "{:?}", run.lines);
             assert!(at("warned: openai-chat/m failed").is_some(), "{:?}", run.lines);
@@ -781,8 +781,8 @@ async fn what_ends_the_turn_in_the_midst_of_a_reply_is_paid_for() {
 async fn what_a_fallback_gave_says_so() {
     let cut = (0..5).map(|_| cut_after(None)).chain([cut_after(None), says("Bye.")]).collect();
     let run = Setup { falls_back: true, can_take_back: true, ..setup(cut) }.run().await;
-    let told = [&["cut None"; 5][..], &["cut None by openai-chat/n", "used by openai-chat/n"]].concat();
-    assert_eq!(costs(&run), told);
+    let expected = [&["cut None"; 5][..], &["cut None by openai-chat/n", "used by openai-chat/n"]].concat();
+    assert_eq!(costs(&run), expected);
     let at = |what: &str| run.lines.iter().position(|line| line.starts_with(what));
     assert!(at("cut None") < at("restart") && at("warned: openai-chat/m failed") < at("cut None by"));
 }

@@ -133,7 +133,7 @@ async fn the_order_is_one_whoever_decides() {
     let yes = || Decision::Allow { rule: "user".to_owned() };
     let no = || Decision::Deny { rule: "user".to_owned(), comment: None };
     let (allow, deny) = (Some(Permission::Allow), Some(Permission::Deny));
-    for (permission, approver, text, outcome, said, events) in [
+    for (permission, approver, text, outcome, fragment, events) in [
         (allow, None, json!("hi"), Success, "hi", RAN),
         (deny, None, json!("hi"), Refused, "not allowed by the rule", DENIED),
         (allow, None, json!(5), Invalid, "/text", &["asked", "answered"]),
@@ -166,12 +166,12 @@ async fn the_order_is_one_whoever_decides() {
         };
         let answered = single.run(invocation(text), Host::default()).await.unwrap();
         let ran = outcome == Success;
-        assert_eq!(answered.result.outcome, outcome, "{said}: {answered:?}");
-        assert!(words(&answered.result).contains(said), "{said}: {answered:?}");
-        assert_eq!(*sink.heard.lock().unwrap(), events, "{said}");
-        assert_eq!(answered.elapsed.is_some(), ran, "{said}");
-        assert_eq!(answered.verbatim.as_deref(), ran.then_some("word for word"), "{said}");
-        assert_eq!(stage.runs.load(Ordering::SeqCst), usize::from(ran), "{said}");
+        assert_eq!(answered.result.outcome, outcome, "{fragment}: {answered:?}");
+        assert!(words(&answered.result).contains(fragment), "{fragment}: {answered:?}");
+        assert_eq!(*sink.heard.lock().unwrap(), events, "{fragment}");
+        assert_eq!(answered.elapsed.is_some(), ran, "{fragment}");
+        assert_eq!(answered.verbatim.as_deref(), ran.then_some("word for word"), "{fragment}");
+        assert_eq!(stage.runs.load(Ordering::SeqCst), usize::from(ran), "{fragment}");
     }
 }
 

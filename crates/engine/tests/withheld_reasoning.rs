@@ -140,9 +140,9 @@ async fn the_call_is_made_once_more_without_the_seals_and_they_stay_away() {
     assert_eq!(ran.seals(), ["1", "", "2", "2,3"]);
     assert!(ran.requests[1].to_string().contains("text-1"), "the words stay");
     assert!(ran.requests[1].to_string().contains("a note"));
-    let told =
+    let warning =
         "openai-responses/m does not take back its reasoning of earlier turns: no; asking again without it";
-    assert_eq!(ran.warnings, [told]);
+    assert_eq!(ran.warnings, [warning]);
     // Nothing is forgotten: another run tries again.
     let ran = turn(&mut conversation, &["m"], false, vec![says(5)]).await;
     assert_eq!(ran.seals(), ["1,2,3,4"]);

@@ -33,7 +33,7 @@ const DESCRIPTION: usize = 240;
 const NAMES: usize = 40;
 
 /// Returns the names of tools in a result of the search, best first. Nothing for other results.
-pub fn found(result: &InvocationResult) -> impl Iterator<Item = &str> {
+pub fn search_matches(result: &InvocationResult) -> impl Iterator<Item = &str> {
     let values = result.content.iter().filter_map(|content| match content {
         Content::Structured { value } => value.get("found")?.as_array(),
         _ => None,

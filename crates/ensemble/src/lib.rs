@@ -73,7 +73,7 @@ pub use ensemble::{ConnectError, Connection, Ensemble, reached};
 pub use fetch::{Fetch, FetchError, Fetched, Reach, Way};
 pub use instructions::{Instructions, MAX_INSTRUCTIONS};
 pub use invoker::{Answer, Context, Host, Invocable, InvokeError, ToolProgress};
-pub use lazy::{SEARCH, found};
+pub use lazy::{SEARCH, search_matches};
 pub use named_path::{NamedPath, PathResolver, PathUse};
 pub use naming::tool_name;
 pub use offer::Offer;

@@ -2,7 +2,7 @@
 
 use Class::{Blank, Hidden, Joiner, Selector, Sign};
 
-/// What a character does, and with it where it is shown as an escape.
+/// The effect of a character, which decides where it is shown as an escape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     /// Ignorable, and needed by no script: escaped everywhere.
@@ -69,7 +69,7 @@ pub fn is_unsafe(c: char) -> bool {
     (c.is_control() && !matches!(c, '\n' | '\t')) || matches!(class(c), Some(Hidden | Sign))
 }
 
-/// Returns whether a one-line message must not hold this character: control characters (newlines and tabs too) and all
+/// Returns whether a one-line message must not contain this character: control characters (newlines and tabs too) and all
 /// that hides or reorders text, even where a script needs it.
 pub fn is_treacherous(c: char) -> bool {
     c.is_control() || matches!(class(c), Some(Hidden | Joiner | Sign))
@@ -81,13 +81,13 @@ pub fn is_ignorable(c: char) -> bool {
     matches!(class(c), Some(Hidden | Joiner | Selector)) || matches!(c, '\u{fff9}'..='\u{fffb}')
 }
 
-/// Returns whether the character cannot be seen, or cannot be told from a blank. The widest test: whatever the standard
+/// Returns whether the character is invisible or looks like a blank. The widest test: whatever the standard
 /// library takes for unprintable, and all of the table. Newlines are visible.
 pub fn is_invisible(c: char) -> bool {
     if c == '\n' || ('\u{20}'..='\u{7e}').contains(&c) {
         return false;
     }
-    // A letter stands before it, as it may be a mark that belongs to one.
+    // A letter precedes it, because it may be a combining mark.
     let unprintable = || "a".chars().chain([c]).collect::<String>().escape_debug().count() > 2;
     class(c).is_some() || (!c.is_alphanumeric() && unprintable())
 }
@@ -128,8 +128,8 @@ mod tests {
             ('\u{e0100}', false, true, true, true),
             ('\u{e000}', false, false, false, true),
         ] {
-            let found = (is_unsafe(c), is_treacherous(c), is_ignorable(c), is_invisible(c));
-            assert_eq!(found, (terminal, message, ignorable, invisible), "{c:?}");
+            let actual = (is_unsafe(c), is_treacherous(c), is_ignorable(c), is_invisible(c));
+            assert_eq!(actual, (terminal, message, ignorable, invisible), "{c:?}");
         }
     }
 }

@@ -14,7 +14,7 @@ pub struct Lines {
     buffer: Vec<u8>,
     /// Where the next line begins.
     start: usize,
-    /// Up to where no line end was found.
+    /// End of the bytes that were searched for a line end.
     searched: usize,
     /// The line is too long: ignored up to its end.
     skipping: bool,
@@ -54,11 +54,11 @@ impl Lines {
     #[expect(clippy::should_implement_trait, reason = "it lends its line")]
     pub fn next(&mut self) -> Next<'_> {
         let unseen = self.buffer.get(self.searched..).unwrap_or_default();
-        let Some(found) = memchr(b'\n', unseen) else {
+        let Some(newline) = memchr(b'\n', unseen) else {
             self.searched = self.buffer.len();
             return self.unended();
         };
-        let (start, end) = (self.start, self.searched + found);
+        let (start, end) = (self.start, self.searched + newline);
         self.start = end + 1;
         self.searched = end + 1;
         if std::mem::take(&mut self.skipping) {
@@ -83,7 +83,7 @@ impl Lines {
         Next::More
     }
 
-    /// Returns what stands after the last line end, once nothing more comes.
+    /// Returns the bytes after the last line end, at the end of the input.
     pub fn rest(&mut self) -> &[u8] {
         let start = std::mem::replace(&mut self.start, self.buffer.len());
         self.searched = self.buffer.len();

@@ -49,7 +49,7 @@ pub fn is_harmless(value: &str) -> bool {
     value.is_empty() || is_one_of(HARMLESS, value)
 }
 
-/// Returns whether the word is one that stands before a credential, such as `Bearer`.
+/// Returns whether the word precedes a credential, as `Bearer` does.
 pub fn is_scheme(word: &str) -> bool {
     is_one_of(SCHEMES, word)
 }
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn names_tell_of_their_values() {
-        for (name, value, told) in [
+        for (name, value, secret) in [
             ("API_KEY", "hunter2", true),
             ("API_KEY", "true", false),
             ("TOKEN_FILE", "/run/secrets/token", false),
@@ -103,7 +103,7 @@ mod tests {
             ("COMPASS", "swordfish", false),
             ("TOKENIZERS_PARALLELISM", "swordfish", false),
         ] {
-            assert_eq!(is_secret(name, value), told, "{name}={value}");
+            assert_eq!(is_secret(name, value), secret, "{name}={value}");
         }
     }
 

@@ -5,42 +5,43 @@
 const LONGEST: usize = 256;
 const MOST_PAIRS: usize = 10_000_000;
 
-/// Returns whether a name that takes so many edits is a slip of what was asked. A third of it at most, or nearly any short name would be.
-fn is_near(edits: usize, asked: &str) -> bool {
-    let letters = asked.chars().count();
+/// Returns whether this number of edits is a typing error: at most a third of the letters, or short names would match nearly
+/// anything.
+fn is_near(edits: usize, typed: &str) -> bool {
+    let letters = typed.chars().count();
     edits <= (letters / 3).max(1) && edits < letters
 }
 
 /// Returns the nearest name, if one is near enough to be meant, whatever its case.
-pub fn nearest<'n>(asked: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    if asked.len() > LONGEST {
+pub fn nearest<'n>(typed: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    if typed.len() > LONGEST {
         return None;
     }
-    let (asked, mut pairs) = (asked.to_lowercase(), 0);
+    let (typed, mut pairs) = (typed.to_lowercase(), 0);
     // A letter has four bytes at most.
     let may_be =
-        |name: &&str| name.len() <= LONGEST && is_near(name.len().abs_diff(asked.len()).div_ceil(4), &asked);
+        |name: &&str| name.len() <= LONGEST && is_near(name.len().abs_diff(typed.len()).div_ceil(4), &typed);
     let names = names.filter(may_be).take_while(|name| {
-        pairs += name.len() * asked.len();
+        pairs += name.len() * typed.len();
         pairs <= MOST_PAIRS
     });
-    let edits = |name: &str| strsim::damerau_levenshtein(&asked, &name.to_lowercase());
+    let edits = |name: &str| strsim::damerau_levenshtein(&typed, &name.to_lowercase());
     let (edits, name) = names.map(|name| (edits(name), name)).min()?;
-    is_near(edits, &asked).then_some(name)
+    is_near(edits, &typed).then_some(name)
 }
 
-/// Returns at most `most` of `names`, the likeliest first: those that hold all of the asked name's last word or are near it, or
+/// Returns at most `most` of `names`, the likeliest first: those that contain the last word of the typed name or are near it, or
 /// whose last word is near.
-pub fn near_names<'n>(asked: &str, names: &[&'n str], most: usize) -> Vec<&'n str> {
-    let asked: String = asked.chars().take(128).collect::<String>().to_lowercase();
-    let tail = asked.rsplit("__").next().unwrap_or_default();
+pub fn near_names<'n>(typed: &str, names: &[&'n str], most: usize) -> Vec<&'n str> {
+    let typed: String = typed.chars().take(128).collect::<String>().to_lowercase();
+    let tail = typed.rsplit("__").next().unwrap_or_default();
     let mut scored: Vec<(usize, &str)> = names
         .iter()
         .filter_map(|name| {
             let name_lower = name.to_lowercase();
-            let whole = strsim::levenshtein(&asked, &name_lower);
+            let whole = strsim::levenshtein(&typed, &name_lower);
             let last = strsim::levenshtein(tail, name_lower.rsplit("__").next().unwrap_or_default());
-            let close = is_near(whole, &asked)
+            let close = is_near(whole, &typed)
                 || is_near(last, tail)
                 || (tail.len() >= 3 && name_lower.contains(tail));
             close.then_some((whole.min(last), *name))
@@ -57,7 +58,7 @@ mod tests {
     #[test]
     fn only_what_is_near_is_offered() {
         let names = || ["anthropic", "openai", "groq", "code", "io"].into_iter();
-        for (asked, near) in [
+        for (typed, near) in [
             ("antropic", Some("anthropic")),
             ("opneai", Some("openai")),
             ("OpenAI", Some("openai")),
@@ -70,7 +71,7 @@ mod tests {
             ("x", None),
             ("", None),
         ] {
-            assert_eq!(nearest(asked, names()), near, "{asked}");
+            assert_eq!(nearest(typed, names()), near, "{typed}");
         }
         assert_eq!(nearest("x", std::iter::empty()), None);
         assert_eq!(nearest("моель", ["модель"].into_iter()), Some("модель"));
@@ -79,12 +80,12 @@ mod tests {
     #[test]
     fn many_long_names_cost_little() {
         converse_testkit::hang_guard::run("comparing long names", || {
-            let (long, asked) = ("x".repeat(8192), "y".repeat(8192));
-            assert_eq!(nearest(&asked, std::iter::repeat_n(long.as_str(), 10_000)), None);
-            assert_eq!(nearest(&asked[..256], std::iter::repeat_n(&long[..256], 10_000)), None);
-            let near = format!("{}z", &asked[..255]);
+            let (long, typed) = ("x".repeat(8192), "y".repeat(8192));
+            assert_eq!(nearest(&typed, std::iter::repeat_n(long.as_str(), 10_000)), None);
+            assert_eq!(nearest(&typed[..256], std::iter::repeat_n(&long[..256], 10_000)), None);
+            let near = format!("{}z", &typed[..255]);
             let names = std::iter::repeat_n(long.as_str(), 10_000).chain([near.as_str()]);
-            assert_eq!(nearest(&asked[..256], names), Some(near.as_str()));
+            assert_eq!(nearest(&typed[..256], names), Some(near.as_str()));
         });
     }
 

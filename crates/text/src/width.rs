@@ -1,4 +1,4 @@
-//! How many columns a text takes.
+//! The number of columns that a text takes.
 //!
 //! Terminals disagree about emoji that are put together: some draw one picture, some draw its parts. The parts are counted:
 //! a line that is counted too wide only ends early, one that is counted too narrow breaks all that is drawn below it.

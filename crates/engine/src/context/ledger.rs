@@ -1,4 +1,4 @@
-//! What fills a request, by estimate.
+//! The estimated size of the parts of a request.
 //!
 //! A fourth of the bytes is taken for a token, which is right within a third or so for English words. What the provider
 //! counted last corrects that ([`Scale`]), so that words in other scripts, schemas and code weigh what they do there.
@@ -49,7 +49,7 @@ pub struct Row {
     pub tokens: u64,
 }
 
-/// What fills one request, by a local estimate.
+/// The parts of one request, by a local estimate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ledger {
     /// In the order of [`Part`].
@@ -189,7 +189,7 @@ impl Sums<'_> {
     fn view(&mut self, view: &[Canister]) {
         let mut tools = BTreeMap::new();
         let mut replayed = None;
-        let asked = view.iter().rposition(|canister| matches!(canister, Canister::User(_))).unwrap_or(0);
+        let question = view.iter().rposition(|canister| matches!(canister, Canister::User(_))).unwrap_or(0);
         for (place, canister) in view.iter().enumerate() {
             match canister {
                 Canister::Supervisor(supervisor) => {
@@ -201,12 +201,12 @@ impl Sums<'_> {
                     self.contents(&part, &document.content);
                 }
                 Canister::Assistant(assistant) => {
-                    if (self.goes_back)(assistant, place > asked) {
+                    if (self.goes_back)(assistant, place > question) {
                         replayed = Some(assistant.turn);
                     }
                     let thoughts = |content: &&Content| matches!(content, Content::Reasoning { .. });
-                    let (thought, said): (Vec<_>, Vec<_>) = assistant.content.iter().partition(thoughts);
-                    self.contents(&Part::Assistant, said);
+                    let (thought, visible): (Vec<_>, Vec<_>) = assistant.content.iter().partition(thoughts);
+                    self.contents(&Part::Assistant, visible);
                     // It goes back by the maker's own form only.
                     if replayed == Some(assistant.turn) && !thought.is_empty() {
                         self.contents(&Part::Reasoning, thought);
@@ -254,8 +254,8 @@ mod tests {
                 stop: Stop::End,
                 response_id: None,
             });
-            let found = ledger(&[user("u"), thought], &[], None);
-            let row = found.rows.iter().find(|row| row.part == Part::Reasoning);
+            let counted = ledger(&[user("u"), thought], &[], None);
+            let row = counted.rows.iter().find(|row| row.part == Part::Reasoning);
             assert_eq!(row.map(|row| row.count), count, "{model}");
         }
     }
@@ -275,9 +275,9 @@ mod tests {
             result(1, 0, &"r".repeat(4_000)),
             Canister::User(User::text("ж".repeat(400))),
         ];
-        let found = ledger(&view, &[tool("io__read"), tool("bare")], Some(4_000));
+        let counted = ledger(&view, &[tool("io__read"), tool("bare")], Some(4_000));
         let rows: Vec<String> =
-            found.rows.iter().map(|row| format!("{:?} {} {}", row.part, row.count, row.tokens)).collect();
+            counted.rows.iter().map(|row| format!("{:?} {} {}", row.part, row.count, row.tokens)).collect();
         assert_eq!(
             rows,
             [
@@ -291,8 +291,8 @@ mod tests {
                 r#"Result { tool: "io__read" } 1 1004"#,
             ]
         );
-        assert_eq!((found.total(), found.tools()), (1_393, 53));
-        assert_eq!(found.share(), Some(1_393.0 / 4_000.0));
+        assert_eq!((counted.total(), counted.tools()), (1_393, 53));
+        assert_eq!(counted.share(), Some(1_393.0 / 4_000.0));
         assert_eq!(ledger(&view, &[], None).share(), None);
     }
 

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use converse_canister::{Canister, Declaration};
-use converse_ensemble::{Offer, SEARCH, Tool, found};
+use converse_ensemble::{Offer, SEARCH, Tool, search_matches};
 use converse_provider::Facts;
 
 use super::CompactionPolicy;
@@ -55,7 +55,7 @@ pub fn offered<'o>(
         fill(&mut wanted, offer.tools(), &mut (most * BYTES).saturating_sub(used));
     }
     let shown = offer.declarations.iter().filter(|one| wanted.contains(one.name.as_str()));
-    // The search is no part of an ensemble; its name sorts like any other.
+    // The search tool is not in an ensemble; its name is sorted like any other.
     let mut shown: Vec<Declaration> = shown.chain(search).cloned().collect();
     shown.sort_by(|a, b| a.name.cmp(&b.name));
     Cow::Owned(shown)
@@ -88,7 +88,9 @@ fn reached(canisters: &[Canister]) -> HashSet<&str> {
             }
             Canister::Result(result) if searches.contains(&result.id) => {
                 let room = FOUND.saturating_sub(seen.len());
-                seen.extend(found(result).filter(|name| !seen.contains(name)).take(room).collect::<Vec<_>>());
+                seen.extend(
+                    search_matches(result).filter(|name| !seen.contains(name)).take(room).collect::<Vec<_>>(),
+                );
             }
             _ => {}
         }

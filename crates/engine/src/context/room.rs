@@ -1,11 +1,11 @@
-//! How many tokens a request may have, and where a conversation may be cut.
+//! The limit on the tokens of a request, and the places where a conversation may be cut.
 
 use converse_canister::Canister;
 use converse_provider::{Controls, Facts};
 
 use super::ledger::window;
 
-/// What to do when a conversation or its tools would fill the context window.
+/// The policy for a conversation or tools that would fill the context window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CompactionPolicy {
     /// Whether old results are shortened and the beginning is summarised near the limit of the window.
@@ -50,7 +50,7 @@ impl Room {
     ) -> Option<Self> {
         let window = window(facts).map(|window| {
             let output = controls.max_output_tokens.map(u64::from).or(facts.max_output).unwrap_or(0);
-            // Some tables say that a reply may be as long as the window.
+            // In some tables the longest reply equals the window.
             window - output.min(window / 4)
         });
         let refused = refused.map(|tokens| share(tokens, 0.8));
@@ -124,9 +124,9 @@ mod tests {
     #[test]
     fn there_is_room_for_what_the_window_leaves() {
         let policy = CompactionPolicy { compact_at: 0.8, ..CompactionPolicy::default() };
-        let most = |window, max_output, asked, refused| {
+        let most = |window, max_output, requested, refused| {
             let facts = Facts { window, max_output, ..Facts::default() };
-            let controls = Controls { max_output_tokens: asked, ..Controls::default() };
+            let controls = Controls { max_output_tokens: requested, ..Controls::default() };
             Room::of(&policy, &facts, &controls, refused).map(|room| room.most)
         };
         assert_eq!(most(None, Some(10), None, None), None);
@@ -164,7 +164,7 @@ mod tests {
             (0, 7, Some(9)),
             (0, 8, Some(8)),
             (0, 99, Some(8)),
-            // What has been covered already stays so.
+            // Messages that are already summarised stay so.
             (7, 99, Some(8)),
             (9, 99, Some(12)),
             (13, 99, None),

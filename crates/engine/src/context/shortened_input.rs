@@ -25,7 +25,7 @@ pub(super) struct ShortenedInput(BTreeMap<usize, Short>);
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Short {
     kept: usize,
-    /// Bytes of its text. If they differ, the index belongs to another canister by now.
+    /// Bytes of its text. If they differ, the index is now that of another canister.
     bytes: usize,
 }
 
@@ -76,9 +76,9 @@ impl ShortenedInput {
         for (at, canister) in canisters.iter().enumerate().rev() {
             match canister {
                 Canister::User(_) => {
-                    let said =
+                    let is_input =
                         |next: &Canister| content(next).is_some() || matches!(next, Canister::Supervisor(_));
-                    answered = !canisters.get(at + 1).is_some_and(said);
+                    answered = !canisters.get(at + 1).is_some_and(is_input);
                 }
                 Canister::Document(_) | Canister::Supervisor(_) => {}
                 _ => answered = true,
@@ -154,7 +154,7 @@ fn weight(canister: &Canister, blobs: &dyn Blobs) -> u64 {
     content(canister).into_iter().flatten().map(|content| content_weight(content, blobs)).sum()
 }
 
-/// Where the last question begins, with what was handed over with it.
+/// Returns where the last question begins, with its documents.
 pub(crate) fn last_question(canisters: &[Canister]) -> usize {
     let last = canisters.iter().rposition(|one| matches!(one, Canister::User(_)));
     last.map_or(canisters.len(), |last| handed_over(canisters, last).min().unwrap_or(last))
@@ -179,7 +179,7 @@ mod tests {
         input.0.keys().copied().collect()
     }
 
-    fn told(canister: &Canister) -> String {
+    fn text_of(canister: &Canister) -> String {
         words(content(canister).unwrap())
     }
 
@@ -262,8 +262,8 @@ mod tests {
         assert_eq!(input.len(), 0);
         input.bounded(&all, &[0, 1], &NoBlobs, 4_000);
         assert_eq!(places(&input), [0]);
-        assert!((2_000..2_200).contains(&told(&input.shown(0, &all[0]).unwrap()).len()));
+        assert!((2_000..2_200).contains(&text_of(&input.shown(0, &all[0]).unwrap()).len()));
         input.bounded(&all, &[0, 1], &NoBlobs, 100);
-        assert!(told(&input.shown(1, &all[1]).unwrap()).len() < 500);
+        assert!(text_of(&input.shown(1, &all[1]).unwrap()).len() < 500);
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn summary_request(
     ]
 }
 
-/// Returns a summary as it is kept: at most this many bytes.
+/// Returns the first bytes of a summary, at most this many.
 pub(crate) fn bounded(summary: &str, most: usize) -> String {
     ends(summary.trim(), most)
 }
@@ -68,9 +68,9 @@ fn record(before: Option<&Condensed>, canisters: &[Canister], most: usize) -> St
 fn transcript_text(before: Option<&Condensed>, canisters: &[Canister], each: usize) -> String {
     let before =
         before.map(|condensed| ("summary of what came before".to_owned(), condensed.summary.clone()));
-    let said = before.into_iter().chain(canisters.iter().filter_map(one));
+    let entries = before.into_iter().chain(canisters.iter().filter_map(one));
     let part = |(head, text): (String, String)| format!("== {head} ==\n{}\n", ends(text.trim(), each));
-    said.map(part).collect()
+    entries.map(part).collect()
 }
 
 fn one(canister: &Canister) -> Option<(String, String)> {
@@ -90,7 +90,7 @@ fn one(canister: &Canister) -> Option<(String, String)> {
     Some(part).filter(|(_, text)| !text.trim().is_empty())
 }
 
-/// Returns the beginning and the end of a text: one says what it is, the other how it ended.
+/// Returns the beginning and the end of a text, which show its subject and its outcome.
 pub(super) fn ends(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Shortened results and messages. What was shortened stays shortened, because a prompt that begins like the last one costs a
+//! Shortened results and messages. A shortened message stays shortened, because a prompt that begins like the last one costs a
 //! tenth.
 
 use std::collections::{HashMap, HashSet};
@@ -36,7 +36,7 @@ enum Trim {
     Head(usize),
 }
 
-/// How canisters are shortened.
+/// The ways in which canisters are shortened.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Trims {
     results: HashMap<InvocationId, Trim>,
@@ -106,10 +106,10 @@ impl Trims {
             let Canister::Result(result) = canister else { continue };
             let Some(call) = calls.get(&result.id).filter(|call| reads(&call.tool)) else { continue };
             let questions = questions(call);
-            let held = questions.iter().zip([Trim::Superseded, Trim::Contained]);
-            let old = held.filter(|(question, _)| answered.contains(*question)).map(|(_, trim)| trim).next();
+            let trims = questions.iter().zip([Trim::Superseded, Trim::Contained]);
+            let old = trims.filter(|(question, _)| answered.contains(*question)).map(|(_, trim)| trim).next();
             if let Some(trim) = old.filter(|_| weight(result, blobs) > LEAST) {
-                // What has been shown so stays so.
+                // A canister keeps the form in which it was shown.
                 let mark = self.results.entry(result.id.clone()).or_insert(trim);
                 *mark = if matches!(mark, Trim::Head(_)) { trim } else { *mark };
             }
@@ -206,7 +206,7 @@ fn calls(canisters: &[Canister]) -> HashMap<&InvocationId, &Invocation> {
     calls.collect()
 }
 
-/// What a call asks, and the wider question that holds its answer too: a piece of a file is in the whole of it.
+/// Returns the key of a call, and that of the wider call whose result contains its result, such as reading a whole file.
 fn questions(call: &Invocation) -> Vec<String> {
     let Invocation { tool, arguments: Arguments { object, .. }, .. } = call;
     let question = |arguments: Value| format!("{tool} {}", canonical(&arguments));

@@ -113,7 +113,7 @@ mod tests {
         ]
     }
 
-    fn told(view: &[Canister]) -> Vec<String> {
+    fn lines(view: &[Canister]) -> Vec<String> {
         let text = |content: &[Content]| content.iter().filter_map(Content::as_text).collect::<String>();
         let one = |canister: &Canister| match canister {
             Canister::Supervisor(supervisor) => format!("system {}", supervisor.text),
@@ -137,7 +137,7 @@ mod tests {
         let all = conversation();
         let seven = seen(&all, 7);
         assert_eq!(
-            told(&seven),
+            lines(&seven),
             [
                 "system be brief",
                 "user the task",
@@ -149,9 +149,9 @@ mod tests {
                 "result inv_3_0"
             ]
         );
-        assert_eq!(told(&seen(&all, 9))[1..5], ["user the task", "summary 59", "user more", "reply 3"]);
+        assert_eq!(lines(&seen(&all, 9))[1..5], ["user the task", "summary 59", "user more", "reply 3"]);
         let all_of_it = seen(&all, all.len());
-        assert_eq!(told(&all_of_it), ["system be brief", "user the task", "summary 59", "user more"]);
+        assert_eq!(lines(&all_of_it), ["system be brief", "user the task", "summary 59", "user more"]);
         assert!(matches!(view(&all, None, &Trims::default(), None), Cow::Borrowed(_)));
     }
 
@@ -164,11 +164,11 @@ mod tests {
             ["system be brief", "document spec.txt", "document more.txt", "user the task", "summary 59"];
         let last = ["document later.txt", "user more"];
         let none = seen(&all, all.len());
-        assert_eq!(told(&none), [&task[..], &last].concat());
+        assert_eq!(lines(&none), [&task[..], &last].concat());
         Transcript::try_from(none).unwrap();
-        // What is there already is not shown twice.
-        assert_eq!(told(&seen(&all, 10))[..7], [&task[..], &last].concat());
-        assert_eq!(told(&seen(&all, 9))[..6], [&task[..], &["reply 2"]].concat());
+        // Messages that are already in the view are not repeated.
+        assert_eq!(lines(&seen(&all, 10))[..7], [&task[..], &last].concat());
+        assert_eq!(lines(&seen(&all, 9))[..6], [&task[..], &["reply 2"]].concat());
         let mut trims = Trims::default();
         trims.pinned(&all, 9, &converse_canister::NoBlobs, 1);
         assert_eq!(trims.shortened_inputs(), 0, "small ones are no smaller for it");
@@ -181,7 +181,7 @@ mod tests {
             let shown = seen(&all, covers);
             Transcript::try_from(shown.clone()).unwrap();
             if !(1..=all.len()).contains(&covers) || [1, 3, 4, 5, 6, 10, 11].contains(&covers) {
-                assert_eq!(told(&shown), told(&all), "no place to cut at: {covers}");
+                assert_eq!(lines(&shown), lines(&all), "no place to cut at: {covers}");
             } else {
                 assert!(shown != all, "{covers}");
             }

@@ -32,7 +32,7 @@ pub(super) fn content_weight(content: &Content, blobs: &dyn Blobs) -> u64 {
 
 /// Returns the bytes of a value as JSON.
 pub(super) fn json_bytes(value: &serde_json::Value) -> u64 {
-    /// Counts what is written and keeps nothing.
+    /// Counts the written bytes and stores nothing.
     struct Count(u64);
     impl std::io::Write for Count {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

@@ -100,9 +100,9 @@ fn nothing_runs_from_a_reply_that_ended_as_nobody_knows_and_the_second_ends_the_
     assert_eq!(results[0].content, [Content::text("not run: the reply ended as `ODD`")]);
     talk.answer_all();
     assert_eq!(talk.step(), "call");
-    let mut mended = Talk(talk.0.clone());
-    mended.reply(Stop::End, 1);
-    assert_eq!(mended.step(), "decide");
+    let mut fixed = Talk(talk.0.clone());
+    fixed.reply(Stop::End, 1);
+    assert_eq!(fixed.step(), "decide");
     talk.reply(odd(), 1).answer_all();
     assert_eq!(talk.0.step(), Step::Done(Ending::UnknownStop { word: "ODD".to_owned() }));
 }

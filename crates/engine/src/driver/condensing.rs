@@ -1,7 +1,7 @@
 //! Makes room in the context window before each model call, also within a turn: see [`crate::context`].
 //!
 //! The summary is requested on the current route, with retries, and costs like any reply. If there is no summary, the
-//! conversation goes on and more of the results is left out.
+//! conversation continues and more of the results is left out.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use super::Driver;
 use crate::context::{self, Ledger, Room, Trims, bounded, cut, summary_request, weight};
 use crate::{Conversation, Ending, Engine, EngineError, Event, Ports, Route, SinkError};
 
-/// What is asked for, in words, and what is kept of what comes, in bytes.
+/// Words that the request asks for, and bytes of the summary that are kept.
 const WORDS: u64 = 1_200;
 const BYTES: u64 = 16 * 1024;
 /// Summaries in one turn of the user: each is a call of a model, and counts as one.
@@ -37,7 +37,7 @@ pub enum CondenseOutcome {
     Ended(Ending),
 }
 
-/// Summarises the older part of the conversation now, whatever the size of the window. For the time between two turns.
+/// Summarises the older part of the conversation now, regardless of the size of the window. Used between two turns.
 ///
 /// # Errors
 ///
@@ -141,7 +141,7 @@ impl Driver<'_> {
         !self.unsummarised && self.summaries < MOST && self.conversation.has_iterations_left()
     }
 
-    /// Learns from the provider's count of what was estimated.
+    /// Learns the ratio of the estimate and the provider's count.
     pub(super) fn counted(&mut self, estimated: u64, counted: Option<u64>) {
         let route = self.engine.routes_from(self.route).0.id();
         if let Some(counted) = counted {
@@ -155,7 +155,7 @@ impl Driver<'_> {
         Room::of(&self.engine.compaction, &route.facts, &route.controls, refused)
     }
 
-    /// Makes room after the provider has refused a request as too long, whatever its estimate was. Returns whether the next
+    /// Makes room after the provider has refused a request as too long, regardless of its estimate. Returns whether the next
     /// request is shorter.
     pub(super) async fn make_shorter(
         &mut self,
@@ -271,13 +271,13 @@ impl Driver<'_> {
         let part = if context::window(&route.facts).is_some() { 2 } else { 4 };
         let most = context::share(before.min(window) / part * context::BYTES, 1.0 / factor);
         let longest = usize::try_from(WORDS.min(window / 16).max(50)).unwrap_or(usize::MAX);
-        let asked = summary_request(
+        let request = summary_request(
             self.conversation.condensed(),
             old,
             usize::try_from(most).unwrap_or(usize::MAX),
             longest,
         );
-        let written = match self.written(&asked, window).await? {
+        let written = match self.written(&request, window).await? {
             Ok(written) => written,
             Err(instead) => return Ok(instead),
         };

@@ -54,7 +54,7 @@ impl Driver<'_> {
         Ok(None)
     }
 
-    /// Counts a call of a tool. Returns the result of a call that is one too many in this turn, which nobody is asked
+    /// Counts a call of a tool. Returns the result of a call beyond the limit of this turn, for which no approval is requested
     /// about.
     fn over_its_limit(
         &mut self,
@@ -86,7 +86,7 @@ impl Driver<'_> {
         };
         let mut decisions = decisions.into_iter();
         for waiting in pending {
-            // An approver that answers too little has not said yes.
+            // A missing decision of an approver is not an approval.
             let silence = || Decision::Deny { rule: "nobody answered".to_owned(), comment: None };
             let decision = decisions.next().unwrap_or_else(silence);
             self.decided(waiting.id(), &decision)?;

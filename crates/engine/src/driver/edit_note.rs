@@ -1,6 +1,6 @@
 //! The note for the model about a call that the user has changed before it ran.
 //!
-//! The call itself stays as the model wrote it, because its provider may verify it. What ran instead stands in the
+//! The call itself stays as the model wrote it, because its provider may verify it. The arguments that ran are in the
 //! result, and so in the journal: a resumed conversation shows the same.
 
 use converse_canister::{Arguments, Content, InvocationResult};
@@ -15,15 +15,15 @@ const ALL: usize = 1024;
 
 /// Returns the note, redacted and bounded.
 pub(super) fn note(arguments: &Arguments, approver: &dyn Approver) -> String {
-    let mut told = approver.redacted(&arguments.object);
-    for value in told.values_mut() {
+    let mut redacted = approver.redacted(&arguments.object);
+    for value in redacted.values_mut() {
         if let Value::String(text) = value {
             *text = shorten::bytes(text, TEXT).into_owned();
         }
     }
-    let told = Value::Object(told).to_string();
-    let told = shorten::bytes(&told, ALL);
-    format!("[the user changed the arguments of this call: it was made with {told}]")
+    let redacted = Value::Object(redacted).to_string();
+    let redacted = shorten::bytes(&redacted, ALL);
+    format!("[the user changed the arguments of this call: it was made with {redacted}]")
 }
 
 /// Returns the result with the note. The note comes first, because only the beginning of a long old result is shown. In a

@@ -19,7 +19,7 @@ impl Driver<'_> {
     /// Returns the text that the model writes, or the outcome if there is none.
     pub(super) async fn written(
         &mut self,
-        asked: &[Canister],
+        request: &[Canister],
         window: u64,
     ) -> Result<Result<String, CondenseOutcome>, EngineError> {
         let (engine, turn) = (self.engine, self.conversation.transcript().next_turn());
@@ -38,7 +38,7 @@ impl Driver<'_> {
             engine,
             route,
             ports,
-            view: asked,
+            view: request,
             controls: &controls,
             note: None,
             // Nobody sees it.

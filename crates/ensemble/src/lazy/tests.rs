@@ -108,7 +108,7 @@ async fn the_best_stand_first_and_the_order_is_always_the_same() {
         ("", 20, &[]),
     ] {
         let result = call(&roster, json!({ "query": query, "limit": limit })).await;
-        let names: Vec<&str> = found(&result).collect();
+        let names: Vec<&str> = search_matches(&result).collect();
         let mut sorted = names.clone();
         sorted.sort_unstable();
         let mut wanted = expected.to_vec();
@@ -129,9 +129,12 @@ async fn the_best_stand_first_and_the_order_is_always_the_same() {
 #[tokio::test]
 async fn what_can_never_run_is_not_found() {
     let deny = ("mail.delete_*", Permission::Deny);
-    let names = |result: &InvocationResult| found(result).map(str::to_owned).collect::<Vec<_>>();
-    let found = names(&call(&roster(&[deny]).await, json!({ "query": "delete message" })).await);
-    assert!(!found.is_empty() && !found.contains(&"mail__delete_message".to_owned()), "{found:?}");
+    let names = |result: &InvocationResult| search_matches(result).map(str::to_owned).collect::<Vec<_>>();
+    let search_matches = names(&call(&roster(&[deny]).await, json!({ "query": "delete message" })).await);
+    assert!(
+        !search_matches.is_empty() && !search_matches.contains(&"mail__delete_message".to_owned()),
+        "{search_matches:?}"
+    );
     let all = names(&call(&roster(&[]).await, json!({ "query": "delete message" })).await);
     assert_eq!(all[0], "mail__delete_message");
     // The search is a tool like any other.
@@ -144,7 +147,7 @@ async fn what_can_never_run_is_not_found() {
 #[tokio::test]
 async fn it_looks_through_what_is_offered_by_then_and_is_no_part_of_it() {
     let roster = roster(&[]).await;
-    let names = |result: &InvocationResult| found(result).map(str::to_owned).collect::<Vec<_>>();
+    let names = |result: &InvocationResult| search_matches(result).map(str::to_owned).collect::<Vec<_>>();
     assert!(names(&call(&roster, json!({ "query": "late comer" })).await).is_empty());
     roster.refresh().await;
     assert_eq!(names(&call(&roster, json!({ "query": "late comer" })).await), ["mail__late_comer"]);

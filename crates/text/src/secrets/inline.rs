@@ -56,7 +56,7 @@ pub fn telling_flag(word: &str) -> Option<&str> {
     (is_flag && !is_switch() && is_secret_name(name)).then_some(name)
 }
 
-/// Returns whether the word is another flag (`--port`, `-v`), where a value could stand.
+/// Returns whether the word is another flag (`--port`, `-v`) in the place of a value.
 pub fn looks_like_flag(text: &str) -> bool {
     let rest = text.trim_start_matches('-');
     let dashes = text.len() - rest.len();
@@ -72,13 +72,13 @@ pub(super) fn has_scheme(value: &str) -> bool {
     let (mut before, mut waiting) = ("", false);
     value.split_whitespace().any(|word| {
         let credential = word.trim_matches(is_quote);
-        let found = waiting && credential.len() >= MIN_SECRET && !is_reference(credential);
+        let is_credential = waiting && credential.len() >= MIN_SECRET && !is_reference(credential);
         let start = word.rfind(|c: char| is_quote(c) || ":={[,(".contains(c)).map_or(0, |at| at + 1);
         let name = word.get(start..).unwrap_or_default();
         let begins = start > 0 || before.is_empty() || before.ends_with([':', '=']);
         waiting = name.eq_ignore_ascii_case("bearer") || (begins && name.eq_ignore_ascii_case("basic"));
         before = word;
-        found
+        is_credential
     })
 }
 

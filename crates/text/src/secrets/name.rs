@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn names_say_it() {
-        for (name, said) in [
+        for (name, secret) in [
             ("API_KEY", true),
             ("API_KEY2", true),
             ("apiKey", true),
@@ -142,7 +142,7 @@ mod tests {
             ("PATH", false),
             ("", false),
         ] {
-            assert_eq!(is_secret_name(name), said, "{name}");
+            assert_eq!(is_secret_name(name), secret, "{name}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Values that are what their name says and not a secret: a word, a number, a path or an address of `TOKEN_FILE`,
+//! Values that match their name and are not a secret: a word, a number, a path or an address of `TOKEN_FILE`,
 //! `AUTH_TYPE` and the like, and directories of `PATH`.
 
-/// Bytes from which letters and digits in turns are no word, and how often they change then.
+/// Bytes from which alternating letters and digits are not a word, and the number of changes.
 const MIN_MIXED: usize = 8;
 const MIN_CHANGES: usize = 3;
 /// Bytes of `auth0` and `RS256`.
@@ -48,7 +48,7 @@ pub(super) fn changes(text: &str) -> usize {
 }
 
 /// Returns whether the value is a path that no secret looks like: of directories as in `PATH`, or of plain words. An
-/// `XAUTHORITY` or `SSH_ASKPASS` is no more a secret than `PWD`.
+/// Returns whether the value is a path, as of `XAUTHORITY`, `SSH_ASKPASS` or `PWD`.
 pub(super) fn is_place(name: &str, value: &str) -> bool {
     let is_path = value.starts_with("~/") || (value.starts_with('/') && value.matches('/').count() >= 2);
     (is_path && (is_plain(value) || is_below_roots(value)))

@@ -1,4 +1,4 @@
-//! Values that look like a secret, or hold one, whatever they are called.
+//! Values that look like a secret or contain one, regardless of their name.
 
 use std::borrow::Cow;
 
@@ -63,7 +63,7 @@ const PREFIXES: &[(&str, usize, &str)] = &[
 const MIN_KNOWN: usize = 20;
 /// Bytes of a token with its prefix that [`holds_secret`] takes for one.
 const MIN_PREFIXED: usize = 16;
-/// Parts of placeholders, which are nobody's secret.
+/// Parts of placeholders, which are not secrets.
 const PLACEHOLDERS: [&str; 9] =
     ["your", "xxx", "example", "placeholder", "changeme", "change-me", "insert", "<", "..."];
 
@@ -77,20 +77,20 @@ const MIN_DISTINCT: usize = 8;
 /// Bytes of a password in a URL.
 const MIN_PASSWORD: usize = 6;
 
-/// How often a text may be encoded for a URL.
+/// Maximum number of times that a text may be encoded for a URL.
 const MAX_ENCODED: usize = 3;
 
-/// Returns whether the text could be a secret or hold one, whatever it is called. In doubt it does.
+/// Returns whether the text may be a secret or contain one, regardless of its name. If in doubt, `true`.
 pub fn holds_secret(text: &str) -> bool {
     readings(text).any(|text| has_one(&text))
 }
 
-/// Returns whether [`holds_secret`] is true, or a credential stands behind `Bearer` or `Basic`.
+/// Returns whether [`holds_secret`] is true, or a credential follows `Bearer` or `Basic`.
 pub fn shows_itself(text: &str) -> bool {
     readings(text).any(|text| has_one(&text) || has_scheme(&text))
 }
 
-/// Returns what sort of secret stands in the text, if it can hardly be anything else. For a lint.
+/// Returns the kind of secret in the text, if it is almost certainly one. For a lint.
 pub fn known_secret(text: &str) -> Option<&'static str> {
     let known = |token: &str| {
         let begins = |(start, least, _): &&(&str, usize, &str)| {
@@ -123,7 +123,7 @@ fn is_private_key(text: &str) -> bool {
     text.contains("-----BEGIN") && text.contains("PRIVATE KEY")
 }
 
-/// As it stands, and with `%3D` and the like decoded.
+/// Returns the text, and its form with `%3D` and other escapes decoded.
 fn readings(value: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let next = |value: &Cow<'_, str>| decoded(value).map(Cow::Owned);
     std::iter::successors(Some(Cow::Borrowed(value)), next).take(MAX_ENCODED + 1)
@@ -238,7 +238,7 @@ fn distinct(text: &str) -> usize {
     text.chars().collect::<std::collections::BTreeSet<_>>().len()
 }
 
-/// A digest pins what is fetched; it opens nothing.
+/// Returns whether the value is a digest, which pins a download and gives no access.
 fn is_digest(value: &str, token: &str) -> bool {
     if !matches!(token.len(), 40 | 64) || !token.chars().all(|c| c.is_ascii_hexdigit()) {
         return false;

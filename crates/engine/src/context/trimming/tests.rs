@@ -9,7 +9,7 @@ fn trimmed(trims: &Trims) -> Vec<String> {
     ids
 }
 
-fn told(canister: &Canister) -> String {
+fn text_of(canister: &Canister) -> String {
     let Canister::Result(result) = canister else { panic!("{canister:?}") };
     words(&result.content)
 }
@@ -49,7 +49,7 @@ fn what_has_another_answer_since_is_superseded() {
     let mark = |canisters: &[Canister]| {
         let mut trims = Trims::default();
         trims.superseded(canisters, &NoBlobs, |_| true);
-        told(&trims.shown(2, &canisters[2]))
+        text_of(&trims.shown(2, &canisters[2]))
     };
     assert!(mark(&piece).contains("a later read of the whole file holds it"), "{}", mark(&piece));
     assert!(mark(&same).contains("with the same arguments"), "{}", mark(&same));
