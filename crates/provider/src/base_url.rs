@@ -1,6 +1,6 @@
 //! Compares base URLs with those of vendors.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use http::Uri;
 
