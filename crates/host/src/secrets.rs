@@ -1,21 +1,16 @@
 //! Keys: read from the environment snapshot, attached by the HTTP client, redacted from all output.
 
-mod finder;
-mod folded;
-mod forms;
-
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use converse_session::{Document, Redact};
-use converse_text::secrets::is_secret;
+use converse_text::secrets::{Finder, is_secret};
 use parking_lot::RwLock;
 use serde_json::{Map, Value};
 
 use crate::failure::{Failure, Kind};
 use crate::world::World;
-use finder::Finder;
 
 /// A key. Its value leaves this module only as a header or to be searched for in output.
 #[derive(Clone)]
@@ -28,17 +23,6 @@ impl Secret {
 
     pub(crate) fn expose(&self) -> &str {
         &self.0
-    }
-
-    /// Returns a prefix long enough to recognise the key; `None` if it is too short to be a key.
-    fn beginning(&self) -> Option<&str> {
-        const TELLING: usize = 12;
-        let key = self.0.as_str();
-        // The part of a URL up to its host is not specific enough.
-        let host = key
-            .split_once("://")
-            .map(|(scheme, rest)| scheme.len() + 3 + rest.find('/').unwrap_or(rest.len()));
-        key.get(..key.floor_char_boundary(TELLING + host.unwrap_or_default())).filter(|_| key.len() >= 8)
     }
 }
 
@@ -71,13 +55,13 @@ impl Known {
     }
 
     fn finder(&self) -> &Finder {
-        self.finder.get_or_init(|| Finder::new(&self.secrets))
+        self.finder.get_or_init(|| Finder::new(self.secrets.iter().map(Secret::expose)))
     }
 
     fn line_finder(&self) -> &Finder {
         self.line_finder.get_or_init(|| {
-            let lines = self.secrets.iter().flat_map(|secret| secret.0.lines().map(Secret::new));
-            Finder::new(&lines.collect::<Vec<_>>())
+            let lines = self.secrets.iter().flat_map(|secret| secret.0.lines());
+            Finder::new(lines.map(str::trim))
         })
     }
 }

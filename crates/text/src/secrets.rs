@@ -3,7 +3,7 @@
 //! There are two degrees. [`is_secret`], [`holds_secret`] and the like say yes in doubt: for the redactor, the importers and
 //! the environment of children, as a variable too many costs one `export` and a key in a file that is committed costs more.
 //! [`known_secret`] and [`looks_secret`] say yes if it can hardly be anything else: for the lint of descriptors and for
-//! what is written to a lockfile.
+//! what is written to a lockfile. [`Finder`] finds known values in a text, also encoded.
 //!
 //! ```
 //! use converse_text::secrets::{is_secret, known_secret};
@@ -12,11 +12,13 @@
 //! assert_eq!(known_secret("AKIAQ3EGRCXW7LM2NOPZ"), Some("a key of AWS"));
 //! ```
 
+mod finder;
 mod inline;
 mod name;
 mod plain;
 mod value;
 
+pub use finder::Finder;
 pub use inline::{has_option, looks_like_flag, telling_flag};
 pub use name::{is_secret_name, words};
 pub use plain::is_search_path;

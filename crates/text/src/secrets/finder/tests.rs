@@ -9,7 +9,7 @@ use super::*;
 const KEY: &str = "sk-canary/0?~~>>ÿ12 3&456";
 
 fn finder(secret: &str) -> Finder {
-    Finder::new(&[Secret::new(secret)])
+    Finder::new([secret])
 }
 
 fn clean(finder: &Finder, text: &str) -> String {
@@ -92,13 +92,13 @@ fn of_a_text_that_ends_early_the_beginning_is_redacted() {
 
 #[test]
 fn keys_that_begin_alike_are_redacted_to_their_ends() {
-    let keys = ["sk-live-v01-AAAAAAAA", "sk-live-v01-BBBBBBBBBB", "sk-live-v01-AAAACCCC"].map(Secret::new);
-    let finder = Finder::new(&keys);
+    let keys = ["sk-live-v01-AAAAAAAA", "sk-live-v01-BBBBBBBBBB", "sk-live-v01-AAAACCCC"];
+    let finder = Finder::new(keys);
     for key in &keys {
-        assert_eq!(clean(&finder, &format!("<{}>", key.expose())), "<[redacted]>");
+        assert_eq!(clean(&finder, &format!("<{key}>")), "<[redacted]>");
     }
     assert_eq!(clean(&finder, "sk-live-v01-AAAADDDD"), "[redacted]DDDD");
-    let apart = Finder::new(&["abcdefghijkl", "ijklmnopqrst"].map(Secret::new));
+    let apart = Finder::new(["abcdefghijkl", "ijklmnopqrst"]);
     assert_eq!(clean(&apart, "<abcdefghijklmnopqrst>"), "<[redacted]>");
     assert_eq!(clean(&apart, "<abcdefghijklijklmnopqrst>"), "<[redacted][redacted]>");
 }

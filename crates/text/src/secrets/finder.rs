@@ -1,17 +1,25 @@
-//! Finds secrets in a text, in all their forms at once.
+//! Finds known secrets in a text, in all their forms at once.
 //!
-//! One automaton looks for the beginnings of all forms, so the time does not depend on the number of secrets. From a
+//! One automaton searches for the beginnings of all forms, so the time does not depend on the number of secrets. From a
 //! beginning on, a form covers as much of the text as agrees with it: a secret may be cut off.
+
+mod folded;
+mod forms;
 
 use std::ops::Range;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
-use super::Secret;
-use super::folded::{folded, is_foldable, unfolded};
-use super::forms::{Form, forms};
+use folded::{folded, is_foldable, unfolded};
+use forms::{Form, forms};
 
-pub(super) struct Finder {
+/// Bytes of a secret that are enough to recognise it.
+const TELLING: usize = 12;
+/// A shorter value is not a secret.
+const SHORTEST: usize = 8;
+
+/// Finds known secrets as they are, in Base64, in hexadecimal and percent-encoded.
+pub struct Finder {
     /// Each form, and the index of its secret.
     forms: Vec<(Form, usize)>,
     /// `None` if there is nothing to find.
@@ -21,14 +29,12 @@ pub(super) struct Finder {
 }
 
 impl Finder {
-    /// Values too short to be a key are not looked for.
-    pub(super) fn new<'s>(secrets: impl IntoIterator<Item = &'s Secret>) -> Self {
+    /// Values that are too short to be a key are ignored.
+    pub fn new<'s>(secrets: impl IntoIterator<Item = &'s str>) -> Self {
         let mut all = Vec::new();
         for (index, secret) in secrets.into_iter().enumerate() {
-            let Some(beginning) = secret.beginning() else { continue };
-            all.extend(
-                forms(secret.expose().as_bytes(), beginning.len()).into_iter().map(|form| (form, index)),
-            );
+            let Some(beginning) = beginning(secret) else { continue };
+            all.extend(forms(secret.as_bytes(), beginning.len()).into_iter().map(|form| (form, index)));
         }
         if all.is_empty() {
             return Self { forms: all, automaton: None, is_blind: false };
@@ -41,20 +47,20 @@ impl Finder {
     }
 
     /// Returns the index of a secret that the text contains.
-    pub(super) fn first(&self, text: &str) -> Option<usize> {
+    pub fn first(&self, text: &str) -> Option<usize> {
         let text = text.as_bytes();
         if self.is_blind {
             return Some(0);
         }
         let first = |text: &[u8]| {
-            let found = self.automaton.as_ref()?.find(text)?;
-            self.forms.get(found.pattern().as_usize()).map(|(_, secret)| *secret)
+            let hit = self.automaton.as_ref()?.find(text)?;
+            self.forms.get(hit.pattern().as_usize()).map(|(_, secret)| *secret)
         };
         first(text).or_else(|| if is_foldable(text) { first(&folded(text)) } else { None })
     }
 
     /// Returns the text without secrets; `None` if it contains none.
-    pub(super) fn redacted(&self, text: &str) -> Option<String> {
+    pub fn redacted(&self, text: &str) -> Option<String> {
         let ranges = self.ranges(text.as_bytes());
         if ranges.is_empty() {
             return None;
@@ -77,23 +83,33 @@ impl Finder {
             return Vec::from_iter((!text.is_empty()).then_some(0..text.len()));
         }
         let Some(automaton) = &self.automaton else { return Vec::new() };
-        let mut ranges = self.found(automaton, text);
+        let mut ranges = self.hits(automaton, text);
         if is_foldable(text) {
             let folded = folded(text);
-            ranges.extend(unfolded(text, &self.found(automaton, &folded)));
+            ranges.extend(unfolded(text, &self.hits(automaton, &folded)));
             ranges = merged(ranges);
         }
         ranges
     }
 
-    fn found(&self, automaton: &AhoCorasick, text: &[u8]) -> Vec<Range<usize>> {
+    fn hits(&self, automaton: &AhoCorasick, text: &[u8]) -> Vec<Range<usize>> {
         let covered = |(index, range): (usize, Range<usize>)| {
             let (form, _) = self.forms.get(index)?;
             Some(range.start..range.end + form.rest(text.get(range.end..)?))
         };
         let matches = automaton.find_overlapping_iter(text);
-        merged(matches.map(|found| (found.pattern().as_usize(), found.range())).filter_map(covered).collect())
+        merged(matches.map(|hit| (hit.pattern().as_usize(), hit.range())).filter_map(covered).collect())
     }
+}
+
+/// Returns a prefix long enough to recognise the secret; `None` if the value is too short to be one.
+fn beginning(secret: &str) -> Option<&str> {
+    // The part of a URL up to its host is not specific enough.
+    let host = secret
+        .split_once("://")
+        .map(|(scheme, rest)| scheme.len() + 3 + rest.find('/').unwrap_or(rest.len()));
+    let end = secret.floor_char_boundary(TELLING + host.unwrap_or_default());
+    secret.get(..end).filter(|_| secret.len() >= SHORTEST)
 }
 
 impl Form {
