@@ -16,7 +16,6 @@ pub(crate) mod mode;
 mod player;
 mod question;
 mod recorder;
-mod rejoined;
 #[cfg(test)]
 mod tests;
 

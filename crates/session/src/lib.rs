@@ -72,6 +72,7 @@ mod name;
 mod parse;
 #[cfg(test)]
 mod power_tests;
+mod redact_across;
 mod references;
 mod repair;
 mod salvage;
@@ -105,6 +106,7 @@ pub use labels::{MOST_TAGS, drop_invalid_labels, is_reserved_tag, label_name, la
 pub use lock::{Holder, LOCK_PATIENCE, lock_within};
 pub use metadata::{Metadata, Totals};
 pub use name::name_from;
+pub use redact_across::redact_across;
 pub use references::{digests, digests_mut};
 pub use repair::{Loaded, Place, Repair};
 pub use search::{Found, Hit, Query, Within};

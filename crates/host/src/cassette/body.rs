@@ -7,11 +7,9 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use converse_session::Redact;
+use converse_session::{Redact, redact_across};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::cassette::rejoined::{Piece, rejoined};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -69,6 +67,16 @@ impl Kept {
     }
 }
 
+/// A piece of JSON in an event or a text, and its position.
+struct Piece {
+    event: usize,
+    line: usize,
+    prefix: &'static str,
+    end: String,
+    value: Value,
+    changed: bool,
+}
+
 /// Cut behind each blank line.
 fn events(text: &str) -> Vec<String> {
     let mut events = vec![String::new()];
@@ -102,11 +110,12 @@ fn cleaned(events: Vec<String>, redact: &dyn Redact) -> Vec<String> {
         }
     }
     // Secrets across several pieces come first: after a partial redaction, the rest could not be recognised.
-    rejoined(&mut pieces, redact);
-    for piece in &mut pieces {
+    let mut values: Vec<&mut Value> = pieces.iter_mut().map(|piece| &mut piece.value).collect();
+    let changed = redact_across(&mut values, redact);
+    for (at, piece) in pieces.iter_mut().enumerate() {
         let mut clean = piece.value.clone();
         redact.json(&mut clean);
-        piece.changed |= clean != piece.value;
+        piece.changed = changed.contains(&at) || clean != piece.value;
         piece.value = clean;
     }
     for Piece { event, line, prefix, end, value, .. } in pieces.iter().filter(|piece| piece.changed) {

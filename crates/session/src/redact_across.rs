@@ -4,31 +4,23 @@
 //! `content_index`, …) next to it that distinguish concurrent calls and blocks. Text is moved only as far as a secret
 //! reaches: its first piece gets the cleaned part, and the others nothing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
-use converse_session::Redact;
 use serde_json::{Map, Value};
 
-/// A piece of JSON in an event or a text, and its position.
-pub(crate) struct Piece {
-    pub(crate) event: usize,
-    pub(crate) line: usize,
-    pub(crate) prefix: &'static str,
-    pub(crate) end: String,
-    pub(crate) value: Value,
-    pub(crate) changed: bool,
-}
+use crate::Redact;
 
-/// Places in a stream's events that are looked at together; streams have some dozens.
+/// Limit on the places in the events of a stream; streams have some dozens.
 const MAX_PLACES: usize = 16 * 1024;
-/// Secrets of one place that are looked for one by one; beyond that the first piece gets all that is left.
+/// Limit on the secrets of one place that are removed one by one; then the first piece gets the rest.
 const MAX_SECRETS: usize = 256;
 
-pub(crate) fn rejoined(pieces: &mut [Piece], redact: &dyn Redact) {
+/// Removes secrets that begin in the text of one value and end in that of another. Returns the indices of changed values.
+pub fn redact_across(values: &mut [&mut Value], redact: &dyn Redact) -> BTreeSet<usize> {
     let mut texts: HashMap<String, String> = HashMap::new();
-    for piece in &*pieces {
-        visit(&piece.value, &mut |place, _, text| {
+    for value in &*values {
+        visit(value, &mut |place, _, text| {
             if let Some(whole) = texts.get_mut(place) {
                 whole.push_str(text);
             } else if texts.len() < MAX_PLACES {
@@ -37,12 +29,13 @@ pub(crate) fn rejoined(pieces: &mut [Piece], redact: &dyn Redact) {
         });
     }
     texts.retain(|_, whole| redact.text(whole) != *whole);
+    let mut changed = BTreeSet::new();
     if texts.is_empty() {
-        return;
+        return changed;
     }
     let mut parts: HashMap<String, Parts> = HashMap::new();
-    for (at, piece) in pieces.iter().enumerate() {
-        visit(&piece.value, &mut |place, pointer, text| {
+    for (at, value) in values.iter().enumerate() {
+        visit(value, &mut |place, pointer, text| {
             if texts.contains_key(place) {
                 let parts = parts.entry(place.to_owned()).or_default();
                 parts.places.push((at, pointer.to_owned()));
@@ -53,18 +46,19 @@ pub(crate) fn rejoined(pieces: &mut [Piece], redact: &dyn Redact) {
     for Parts { places, mut texts } in parts.into_values() {
         clean(&mut texts, redact);
         for ((at, pointer), text) in places.into_iter().zip(texts) {
-            let Some(piece) = pieces.get_mut(at) else { continue };
-            if let Some(value) = piece.value.pointer_mut(&pointer)
+            let Some(value) = values.get_mut(at) else { continue };
+            if let Some(value) = value.pointer_mut(&pointer)
                 && value.as_str() != Some(&text)
             {
                 *value = Value::String(text);
-                piece.changed = true;
+                changed.insert(at);
             }
         }
     }
+    changed
 }
 
-/// All that is said at one place: in which piece, where there, and what.
+/// The texts of one place, and for each the index of its value and its JSON pointer.
 #[derive(Default)]
 struct Parts {
     places: Vec<(usize, String)>,
@@ -82,7 +76,7 @@ fn clean(mut parts: &mut [String], redact: &dyn Redact) {
         if !is_secret(Some(parts)) {
             return;
         }
-        // The fewest parts from the first that show one, and of these the fewest to the last. The last time, all.
+        // The fewest parts from the first that contain a secret, and of these the fewest to the last. The last time, all.
         let shown = least(parts.len(), |count| is_secret(parts.get(..count)));
         let before = shown - least(shown, |count| is_secret(parts.get(shown - count..shown)));
         let (first, mut end) = if left == 0 { (0, parts.len()) } else { (before, shown) };
@@ -105,8 +99,8 @@ fn clean(mut parts: &mut [String], redact: &dyn Redact) {
     }
 }
 
-/// The least count from 1 to `most` of which it holds; it does of `most`, and of all that are larger than one of which it
-/// does.
+/// Returns the least count from 1 to `most` for which `holds` is true. It is true for `most`, and for each count above one
+/// for which it is true.
 fn least(most: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (1, most);
     while low < high {
@@ -120,7 +114,7 @@ fn least(most: usize, holds: impl Fn(usize) -> bool) -> usize {
     low
 }
 
-/// Every text that is not empty: its place, its JSON pointer, itself.
+/// Calls `each` with the place, the JSON pointer and the text of every text that is not empty.
 fn visit(value: &Value, each: &mut impl FnMut(&str, &str, &str)) {
     walk(value, &mut String::new(), &mut String::new(), each);
 }
@@ -160,7 +154,7 @@ fn walk(value: &Value, place: &mut String, pointer: &mut String, each: &mut impl
     place.truncate(place_ends);
 }
 
-/// Which of several it is, as it says of itself.
+/// Appends the numbers that distinguish an object from others at the same place.
 fn number(members: &Map<String, Value>, place: &mut String) {
     for (key, value) in members.iter().filter(|(key, _)| *key == "index" || key.ends_with("_index")) {
         if let Value::Number(number) = value {
