@@ -39,7 +39,7 @@ export class Server {
     this.base = `http://127.0.0.1:${this.port}`;
     const values = { port: this.port, token: this.token, model: this.model.url, project: this.place.project, home: this.place.home };
     const [program, ...rest] = this.words.map((word) => word.replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all));
-    const env = { PATH: process.env.PATH, HOME: this.place.home, CONVERSE_TOKEN: this.token };
+    const env = { PATH: process.env.PATH, HOME: this.place.home, CONVERSE_SERVE_TOKEN: this.token };
     this.said = "";
     this.child = spawn(program, rest, { cwd: this.place.project, env, stdio: ["ignore", "pipe", "pipe"] });
     for (const stream of [this.child.stdout, this.child.stderr]) stream.on("data", (piece) => { this.said = (this.said + piece).slice(-20_000); });

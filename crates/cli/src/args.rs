@@ -41,7 +41,7 @@ pub(crate) use foreign::{Destination, ExportArgs, ForeignFormat, ImportArgs};
 pub(crate) use init::InitArgs;
 pub(crate) use mcp::{Elicit, Mcp, OauthFlow, ProbeArgs};
 pub(crate) use models::{ModelsListArgs, ModelsShowArgs};
-pub(crate) use serve::{FrontArgs, ServeArgs};
+pub(crate) use serve::{FrontArgs, ServeArgs, WebArgs};
 pub(crate) use sessions::{
     ForkArgs, GcArgs, SearchArgs, SearchIn, Sessions, SessionsCheckArgs, SessionsExportArgs,
     SessionsImportArgs, SessionsListArgs, SessionsShowArgs, TagArgs, TranscriptFormat,
@@ -139,6 +139,9 @@ pub(crate) enum Command {
     /// Inspect an MCP server
     #[command(subcommand)]
     Mcp(Mcp),
+    /// Open the web panel in your browser
+    #[command(after_help = examples::WEB)]
+    Web(Box<WebArgs>),
     /// Serve your tools to other programs over MCP
     #[command(after_help = examples::SERVE)]
     Serve(Box<ServeArgs>),

@@ -102,6 +102,7 @@ fn dispatch(command: &Command, console: &Console, world: &World) -> Result<(), F
         Command::Explain(args) => commands::explain::run(args, console, world),
         Command::Approvals(command) => commands::approvals::run(command, console, world),
         Command::Mcp(Mcp::Probe(args)) => commands::mcp::probe(args, console, world),
+        Command::Web(args) => commands::serve::web(args, console, world),
         Command::Serve(args) => commands::serve::run(args, console, world),
         Command::Doctor(args) => commands::doctor::run(args, console, world),
         Command::Models(Models::List(args)) => commands::models::list(args, console, world),

@@ -20,8 +20,9 @@ pub(crate) fn console(cli: &Cli, world: &World) -> Console {
     context.verbose = cli.verbose > 0;
     context.program = Some(this_program());
     // A gateway's clients are not who sits there.
-    context.can_ask =
-        world.stdin == Input::Terminal && world.stderr_tty && !matches!(cli.command, Command::Serve(_));
+    context.can_ask = world.stdin == Input::Terminal
+        && world.stderr_tty
+        && !matches!(cli.command, Command::Serve(_) | Command::Web(_));
     let style = OutputStyle {
         quiet: cli.quiet,
         plain: cli.plain,

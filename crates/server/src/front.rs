@@ -1,12 +1,14 @@
-//! The HTTP front beside MCP: models for clients of OpenAI's API.
+//! The HTTP front beside MCP: models for clients of OpenAI's API, sessions and turns for `/api`, and the web panel.
 //!
 //! Each route is off unless the program asks for it. Turns take the path of `ask`: the loop, rules, limits and the audit
 //! log are the same.
 
 mod agents;
+mod api;
 mod body;
 mod completions;
 mod observing;
+mod pages;
 mod turns;
 
 use std::collections::HashMap;
@@ -17,19 +19,28 @@ use bytes::Bytes;
 use converse_config::SettingsPlan;
 use converse_ensemble::{Roster, Rules};
 use converse_host::TurnOptions;
+use converse_host::secrets::Redactor;
 use converse_host::world::World;
-use http::header::{ALLOW, HeaderName};
+use http::header::{ALLOW, CACHE_CONTROL, HeaderName};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use self::agents::Agents;
+pub use self::api::Renderers;
+use self::api::{Channels, SessionRules, Uploads};
+pub(crate) use self::pages::door;
+use self::pages::guarded;
 use self::turns::{NoPlace, Place, Turns};
 pub use self::turns::{TurnParts, TurnQueue};
 use crate::access::{Admission, Denied, Principal};
 use crate::http_server::{Reply, reply};
 use crate::openai::ApiError;
+
+/// Bytes of a request with images and files.
+const MAX_REQUEST: usize = 32 * 1024 * 1024;
 
 /// Seconds after which a client may try again when all places are taken.
 const RETRY_SECONDS: u64 = 1;
@@ -39,6 +50,10 @@ const RETRY_SECONDS: u64 = 1;
 pub struct FrontOptions {
     /// `/v1`: the API of OpenAI.
     pub openai: bool,
+    /// `/api`: sessions, turns and approvals.
+    pub api: bool,
+    /// `/`: the web panel, which needs `/api`.
+    pub panel: bool,
     /// End a turn if its client leaves.
     pub cancel_on_disconnect: bool,
     /// Turns at once, of all clients.
@@ -55,6 +70,8 @@ pub struct FrontParts<'h> {
     pub roster: &'h Roster,
     /// Rules of this workspace.
     pub rules: Rules,
+    pub redactor: Redactor,
+    pub renderers: Renderers,
 }
 
 impl std::fmt::Debug for FrontParts<'_> {
@@ -70,6 +87,13 @@ pub struct Front {
     turns: Turns,
     world: Arc<World>,
     worlds: Mutex<HashMap<Principal, Arc<World>>>,
+    channels: Channels,
+    uploads: Uploads,
+    session_rules: Mutex<SessionRules>,
+    redactor: Redactor,
+    renderers: Renderers,
+    /// Markdown as HTML that can do nothing.
+    markdown: fn(&str) -> String,
 }
 
 impl std::fmt::Debug for Front {
@@ -81,20 +105,54 @@ impl std::fmt::Debug for Front {
 impl Front {
     /// Returns the front, and the queue that must be [run](TurnQueue::run) until `stop`.
     pub fn new(parts: FrontParts<'_>, stop: CancellationToken) -> (Arc<Self>, TurnQueue) {
-        let FrontParts { options, world, files, turn, roster, rules } = parts;
+        let FrontParts { options, world, files, turn, roster, rules, redactor, renderers } = parts;
         let (turns, queue) = TurnQueue::new(options.max_turns, stop);
         let world = Arc::new(world.clone());
         let agents = Agents::new(files, turn, Arc::clone(&world), roster, rules);
-        (Arc::new(Self { options, agents, turns, world, worlds: Mutex::default() }), queue)
+        let front = Self {
+            options,
+            agents,
+            turns,
+            world,
+            worlds: Mutex::default(),
+            channels: Channels::default(),
+            uploads: Uploads::default(),
+            session_rules: Mutex::default(),
+            redactor,
+            renderers,
+            markdown: renderers.fragment,
+        };
+        (Arc::new(front), queue)
     }
 
     /// Returns whether a path is answered here.
     pub(crate) fn serves(&self, path: &str) -> bool {
         self.options.openai && path.starts_with("/v1/")
+            || self.options.api && path.starts_with("/api/")
+            || self.options.panel && (path == "/" || path.starts_with("/panel/"))
+    }
+
+    /// Returns a file of the panel that everybody may read: it holds nothing of a user.
+    pub(crate) fn public_file(&self, parts: &Parts) -> Option<Reply> {
+        let is_file = self.options.panel && parts.uri.path().starts_with("/panel/");
+        is_file.then(|| self.page(parts)).flatten().map(guarded)
+    }
+
+    /// Returns the largest body of a request: attachments and documents are larger than messages.
+    pub(crate) fn body_limit(&self, parts: &Parts, usual: usize) -> usize {
+        match parts.uri.path() {
+            "/api/uploads" => usual.max(api::MAX_UPLOAD),
+            "/api/sessions/import" => usual.max(converse_session::MAX_IMPORT_BYTES),
+            path if path.starts_with("/v1/") => usual.max(MAX_REQUEST),
+            _ => usual,
+        }
     }
 
     /// Answers a request that has no access.
-    pub(crate) fn denied(why: Denied) -> Reply {
+    pub(crate) fn denied(path: &str, why: Denied) -> Reply {
+        if path == "/" {
+            return door();
+        }
         error(&match why {
             Denied::Missing => ApiError::missing_token(),
             Denied::Invalid => ApiError::invalid_token(),
@@ -107,6 +165,14 @@ impl Front {
 
     /// Answers a request.
     pub(crate) async fn answer(self: &Arc<Self>, parts: &Parts, body: Bytes, admission: &Admission) -> Reply {
+        if parts.uri.path().starts_with("/api/") {
+            let mut reply = guarded(self.answer_api(parts, body, admission).await);
+            reply.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            return reply;
+        }
+        if let Some(page) = self.page(parts).filter(|_| self.options.panel) {
+            return guarded(page);
+        }
         let segments: Vec<&str> = parts.uri.path().trim_matches('/').split('/').collect();
         match (&parts.method, segments.as_slice()) {
             (&Method::GET, ["v1", "models"]) => self.models(),
@@ -150,6 +216,10 @@ fn method_not_allowed(allowed: &'static str) -> Reply {
     let mut reply = error(&refused);
     reply.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     reply
+}
+
+fn json_reply(status: StatusCode, body: &Value) -> Reply {
+    json(status, body.to_string().into_bytes())
 }
 
 fn json(status: StatusCode, body: Vec<u8>) -> Reply {

@@ -4,6 +4,7 @@
 //! shutdown, accepted requests are answered within the time to drain.
 
 mod body;
+mod browser;
 mod connection;
 mod hosts;
 mod lease;

@@ -38,7 +38,7 @@ mod stdio;
 pub use access::{Access, AccessError, Issuer, KeyFetcher, TokenError, Tokens};
 pub use caller::{Caller, Remote};
 pub use counters::{Call, Counters};
-pub use front::{Front, FrontOptions, FrontParts, TurnParts, TurnQueue};
+pub use front::{Front, FrontOptions, FrontParts, Renderers, TurnParts, TurnQueue};
 pub use gateway::{Audit, Gateway, GatewayParts};
 pub use http_server::{Hosts, HttpError, HttpListener, HttpOptions, Limits, PATH, listen};
 pub use served_tools::NameConflict;

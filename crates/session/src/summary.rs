@@ -34,7 +34,8 @@ pub struct Summary {
 
 impl Summary {
     pub(crate) fn of(dir: &Path, id: Uuid) -> Self {
-        let created = created(id);
+        // An id that a client chose has no time in it.
+        let created = created(id).or_else(|| updated(dir)).unwrap_or_default();
         let metadata = Metadata::read(dir);
         let totals = metadata.current(dir).cloned();
         let mut summary = Self {
@@ -71,12 +72,9 @@ impl Summary {
 }
 
 /// Returns the time in the id.
-fn created(id: Uuid) -> Timestamp {
-    let from_id = id.get_timestamp().and_then(|time| {
-        let (seconds, nanos) = time.to_unix();
-        Timestamp::new(i64::try_from(seconds).ok()?, i32::try_from(nanos).ok()?).ok()
-    });
-    from_id.unwrap_or_default()
+fn created(id: Uuid) -> Option<Timestamp> {
+    let (seconds, nanos) = id.get_timestamp()?.to_unix();
+    Timestamp::new(i64::try_from(seconds).ok()?, i32::try_from(nanos).ok()?).ok()
 }
 
 /// Returns the time of the last write to the journal.

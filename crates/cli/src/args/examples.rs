@@ -188,6 +188,12 @@ pub(super) const PROBE: &str = "Examples:
 
 Guide: docs/guides/mcp.md";
 
+pub(super) const WEB: &str = "Examples:
+  converse web
+  converse web --no-open --port 8080
+
+Guide: docs/guides/web-panel.md";
+
 pub(super) const SERVE: &str = "Examples:
   converse serve -e git
   CONVERSE_SERVE_TOKEN=… converse serve --http 127.0.0.1:8080

@@ -42,6 +42,61 @@ pub(crate) struct ServeArgs {
     pub(crate) front: FrontArgs,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct WebArgs {
+    /// Port on this machine [default: a free one]
+    #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
+    port: u16,
+
+    /// Print the address and open no browser
+    #[arg(long)]
+    pub(crate) no_open: bool,
+
+    /// Use only this ensemble (repeatable)
+    #[arg(short, long, value_name = "NAME")]
+    ensemble: Vec<String>,
+
+    #[command(flatten)]
+    places: Places,
+
+    #[command(flatten)]
+    rules: Rules,
+}
+
+impl WebArgs {
+    /// Returns the options of `serve` that it stands for: everything, for one person on this machine.
+    pub(crate) fn serve(&self) -> ServeArgs {
+        let Self { port, ensemble, places, rules, .. } = self;
+        let (ensemble, places, rules) = (ensemble.clone(), places.clone(), rules.clone());
+        ServeArgs {
+            http: Some(SocketAddr::from(([127, 0, 0, 1], *port))),
+            ensemble,
+            places,
+            rules,
+            bare_names: false,
+            max_calls: 512,
+            drain: 2.0,
+            routes: RouteArgs {
+                openai: true,
+                api: true,
+                panel: true,
+                max_turns: 1024,
+                cancel_on_disconnect: false,
+            },
+            front: FrontArgs {
+                token_file: None,
+                oauth_issuer: None,
+                oauth_resource: None,
+                oauth_scope: Vec::new(),
+                no_auth: false,
+                allowed_host: Vec::new(),
+                allowed_origin: Vec::new(),
+                metrics: None,
+            },
+        }
+    }
+}
+
 /// What is served over HTTP beside MCP.
 #[derive(Debug, Args)]
 pub(crate) struct RouteArgs {
@@ -49,12 +104,20 @@ pub(crate) struct RouteArgs {
     #[arg(long, requires = "http")]
     pub(crate) openai: bool,
 
+    /// Serve sessions, turns and approvals at /api
+    #[arg(long, requires = "http")]
+    pub(crate) api: bool,
+
+    /// Serve the web panel at / (implies --api)
+    #[arg(long, requires = "http")]
+    pub(crate) panel: bool,
+
     /// Maximum number of concurrent turns; further ones are refused with 429
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_536), requires = "openai")]
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_536), requires = "http")]
     pub(crate) max_turns: u32,
 
     /// End a turn when its client disconnects [default: the turn goes on]
-    #[arg(long, requires = "openai")]
+    #[arg(long, requires = "http")]
     pub(crate) cancel_on_disconnect: bool,
 }
 

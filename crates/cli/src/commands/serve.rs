@@ -16,11 +16,11 @@ use converse_engine::{Sink, SinkError};
 use converse_ensemble::Rules;
 use converse_host::TurnOptions;
 use converse_server::{
-    Audit, Caller, Front, FrontOptions, FrontParts, Gateway, GatewayParts, NameConflict, Pipes, TurnParts,
-    TurnQueue, serve_stdio,
+    Audit, Caller, Front, FrontOptions, FrontParts, Gateway, GatewayParts, NameConflict, Pipes, Renderers,
+    TurnParts, TurnQueue, serve_stdio,
 };
 
-use crate::args::ServeArgs;
+use crate::args::{ServeArgs, WebArgs};
 use converse_host::audit::AuditSink;
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
@@ -31,6 +31,7 @@ use converse_host::wiring::{Connected, Wiring};
 use converse_host::world::{Input, World};
 use converse_terminal::console::Console;
 use converse_terminal::render::output::write_stderr;
+use converse_terminal::render::transcript;
 use converse_terminal::signals;
 use converse_text::safe;
 
@@ -39,15 +40,27 @@ const NEWS: Duration = Duration::from_secs(1);
 /// The time for the last lines of the audit log at the end.
 const LAST_LINES: Duration = Duration::from_secs(2);
 
+/// Runs `converse web`.
+pub(crate) fn web(args: &WebArgs, console: &Console, world: &World) -> Result<(), Failure> {
+    let opens = !args.no_open;
+    serving(&args.serve(), opens, console, world)
+}
+
 pub(crate) fn run(args: &ServeArgs, console: &Console, world: &World) -> Result<(), Failure> {
+    serving(args, false, console, world)
+}
+
+fn serving(args: &ServeArgs, opens: bool, console: &Console, world: &World) -> Result<(), Failure> {
     let drain = Duration::from_secs_f64(args.drain);
     let interrupt = signals::watch_with(drain)?;
-    let serving = Serving { args, drain, console, world, interrupt: &interrupt };
+    let serving = Serving { args, opens, drain, console, world, interrupt: &interrupt };
     converse_host::runtime::block_on(serving.run())?
 }
 
 pub(super) struct Serving<'a> {
     args: &'a ServeArgs,
+    /// Whether the panel is opened in a browser.
+    opens: bool,
     /// How long running calls may continue at the end.
     drain: Duration,
     console: &'a Console,
@@ -159,13 +172,21 @@ impl Serving<'_> {
         let routes = &self.args.routes;
         let options = FrontOptions {
             openai: routes.openai,
+            api: routes.api || routes.panel,
+            panel: routes.panel,
             cancel_on_disconnect: routes.cancel_on_disconnect,
             max_turns: usize::try_from(routes.max_turns).unwrap_or(usize::MAX),
         };
         let turn = TurnOptions { rules: self.args.rules.options(), ..TurnOptions::default() };
         let (world, roster) = (self.world, &connected.roster);
-        let parts = FrontParts { options, world, files, turn, roster, rules };
-        options.openai.then(|| Front::new(parts, self.interrupt.token.clone()))
+        let redactor = self.console.context.redactor.clone();
+        let renderers = Renderers {
+            fragment: converse_terminal::screen::html::markdown,
+            markdown: |document| safe(&transcript::markdown(document)).into_owned(),
+            html: transcript::html,
+        };
+        let parts = FrontParts { options, world, files, turn, roster, rules, redactor, renderers };
+        (options.openai || options.api).then(|| Front::new(parts, self.interrupt.token.clone()))
     }
 
     /// Serves one client. After a signal, its open calls are answered, and the run succeeds.

@@ -1,5 +1,6 @@
 //! `converse serve --http`: who is let in, and how it ends. The front itself is tested in its crate.
 
+mod api;
 mod openai;
 mod tokens;
 

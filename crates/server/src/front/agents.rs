@@ -139,6 +139,16 @@ impl Agents {
         presets.chain(ids.into_iter().map(entry)).collect()
     }
 
+    /// Returns the id of the model that answers if none is named.
+    pub(crate) fn default_id(&self) -> Option<String> {
+        self.default_model().map(|model| model.id)
+    }
+
+    /// Returns all tools of the server.
+    pub(crate) fn roster(&self) -> &Roster {
+        &self.roster
+    }
+
     fn default_model(&self) -> Option<Model> {
         self.settings(None, |_| {}).ok().map(|settings| settings.model)
     }

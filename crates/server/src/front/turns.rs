@@ -54,10 +54,8 @@ pub(crate) enum Start {
     /// A conversation that the client keeps.
     Transcript(Transcript),
     /// A saved session, without its messages from `rewind` on.
-    #[allow(dead_code, reason = "sessions are served in the next step")]
     Session { id: Uuid, rewind: Option<usize> },
     /// A new session with this id.
-    #[allow(dead_code, reason = "sessions are served in the next step")]
     New(Uuid),
 }
 

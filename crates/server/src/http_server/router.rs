@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, AUTHORIZATION,
-    CONNECTION, VARY,
+    CONNECTION, COOKIE, VARY,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
@@ -18,12 +18,13 @@ use rmcp::{RoleServer, ServerHandler};
 use tokio_util::sync::CancellationToken;
 
 use super::body::{read_whole, rpc_body};
+use super::browser;
 use super::replies::{Reply, challenged, denied, health, not_allowed, plain, rejected, reply, with};
 use super::{Hosts, Limits, PATH};
 use crate::access::{Access, Admission, Denied};
 use crate::caller::Remote;
 use crate::counters::{Counters, RefusalReason, TEXT_TYPE};
-use crate::front::Front;
+use crate::front::{Front, door};
 
 const HEALTH: &str = "/healthz";
 const METRICS: &str = "/metrics";
@@ -212,21 +213,43 @@ impl HttpState {
     }
 
     async fn answer_front(&self, request: Request<Incoming>, front: &Arc<Front>) -> Reply {
-        let admission = match self.access.admit(request.headers()).await {
+        let (mut parts, body) = request.into_parts();
+        if let Some(file) = front.public_file(&parts) {
+            return file;
+        }
+        if let Some(token) = browser::offered_token(&parts) {
+            return match self.access.admit_token(&token).await {
+                Ok(_) => browser::let_in(&parts, &token),
+                Err(why) => {
+                    self.count_denied(why);
+                    door()
+                }
+            };
+        }
+        let admitted = match browser::cookie(&parts) {
+            // Another page can make a browser send the cookie, but not its own origin with it.
+            Some(_) if browser::is_forged(&parts) => return self.refused(RefusalReason::Origin),
+            Some(token) if !parts.headers.contains_key(AUTHORIZATION) => {
+                self.access.admit_token(&token).await
+            }
+            _ => self.access.admit(&parts.headers).await,
+        };
+        let admission = match admitted {
             Ok(admission) => admission,
             Err(why) => {
                 self.count_denied(why);
-                return challenged(Front::denied(why), &self.access.challenge(why));
+                return challenged(Front::denied(parts.uri.path(), why), &self.access.challenge(why));
             }
         };
-        let (mut parts, body) = request.into_parts();
-        let body = match read_whole(body, &self.limits).await {
+        let limits = Limits { body_bytes: front.body_limit(&parts, self.limits.body_bytes), ..self.limits };
+        let body = match read_whole(body, &limits).await {
             Ok(body) => body,
             Err(Some(reason)) => return self.refused(reason),
             Err(None) => return plain(StatusCode::BAD_REQUEST, "the body is incomplete\n"),
         };
         // Later code must not see the token.
         parts.headers.remove(AUTHORIZATION);
+        parts.headers.remove(COOKIE);
         front.answer(&parts, body, &admission).await
     }
 

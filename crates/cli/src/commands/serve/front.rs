@@ -22,6 +22,7 @@ use converse_host::client::{ClientPlan, Clients, Redirects};
 use converse_host::failure::{Failure, Kind};
 use converse_host::fetch::exchange;
 use converse_host::world::World;
+use converse_terminal::consent::Browser;
 
 /// The time for the log lines of calls that were cut off.
 const LAST_LINES: Duration = Duration::from_secs(3);
@@ -111,11 +112,19 @@ pub(super) async fn serve(
     let hosts = Hosts::new(at, &args.front.allowed_host, &args.front.allowed_origin).map_err(failed)?;
     let ServerAccess { access, list, token } = guarded;
     console.note(&format!("serving MCP at http://{at}{PATH}"));
-    if routes.is_some() {
+    if args.routes.openai {
         console.note(&format!("serving OpenAI's API at http://{at}/v1"));
     }
-    if let Some(token) = token {
+    if let Some(token) = &token {
         console.note(&format!("the token of this run: {token}"));
+    }
+    if args.routes.panel {
+        let token = token.map(|token| format!("?token={token}")).unwrap_or_default();
+        let url = format!("http://{at}/{token}");
+        console.note(&format!("the panel: {url}"));
+        if serving.opens && !Browser::of(serving.world).open(&url) {
+            console.note("no browser could be opened; open the address yourself");
+        }
     }
     if let Some(metrics) = &metrics {
         console.note(&format!("metrics at http://{}/metrics", metrics.address()));

@@ -1,0 +1,244 @@
+//! `/api`: sessions, turns as AG-UI runs, approvals, models and tools.
+
+mod approver;
+mod channel;
+mod failure;
+mod message;
+mod narrator;
+mod parameters;
+mod runs;
+mod sessions;
+mod tools;
+mod uploads;
+mod waiting;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use converse_ensemble::{Roster, Rules};
+use converse_host::History;
+use converse_host::context::RunContext;
+use converse_host::turn::sessions as saved;
+use converse_host::world::World;
+use converse_session::{Document, Uuid};
+use http::request::Parts;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+use tokio::sync::mpsc::unbounded_channel;
+
+pub(super) use self::channel::Channels;
+use self::failure::ApiFailure;
+pub(super) use self::uploads::{MAX_FILE as MAX_UPLOAD, Uploads};
+use self::waiting::{Answer, WaitingFiles};
+use super::body::{EventBody, event_stream};
+use super::{Front, json_reply};
+use crate::access::{Admission, Principal};
+use crate::http_server::Reply;
+
+/// Sessions whose answers "for this session" are kept. At more, all of them are asked again.
+const MAX_SESSION_RULES: usize = 10_000;
+
+/// How sessions are written for people.
+#[derive(Debug, Clone, Copy)]
+pub struct Renderers {
+    /// Markdown as HTML that can do nothing.
+    pub fragment: fn(&str) -> String,
+    pub markdown: fn(&Document) -> String,
+    pub html: fn(&Document) -> String,
+}
+
+/// Who asks, and where their sessions are.
+#[derive(Debug, Clone)]
+pub(super) struct Caller {
+    principal: Principal,
+    world: Arc<World>,
+}
+
+impl Caller {
+    fn waiting(&self) -> Result<WaitingFiles, ApiFailure> {
+        WaitingFiles::of(&self.world).ok_or_else(|| {
+            ApiFailure::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "no-home",
+                "there is no directory for sessions",
+            )
+        })
+    }
+}
+
+/// Runs work that waits for the disk beside the other requests.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiFailure> {
+    let failed = |_| ApiFailure::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the request crashed");
+    tokio::task::spawn_blocking(work).await.map_err(failed)
+}
+
+impl Front {
+    pub(super) async fn answer_api(
+        self: &Arc<Self>,
+        parts: &Parts,
+        body: Bytes,
+        admission: &Admission,
+    ) -> Reply {
+        let principal = admission.principal.clone();
+        let caller = Caller { world: self.world_of(&principal), principal };
+        let answered = self.api(&caller, parts, &body).await;
+        answered.unwrap_or_else(|failure| failure.reply())
+    }
+
+    async fn api(self: &Arc<Self>, caller: &Caller, parts: &Parts, body: &[u8]) -> Result<Reply, ApiFailure> {
+        let query = parts.uri.query().unwrap_or_default();
+        let path: Vec<&str> = parts.uri.path().trim_matches('/').split('/').skip(1).collect();
+        let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let id = |text: &str| text.parse::<Uuid>().map_err(|_| ApiFailure::not_found());
+        match (&parts.method, path.as_slice()) {
+            (&Method::GET, ["status"]) => Ok(self.status(caller)),
+            (&Method::GET, ["models"]) => Ok(self.list_models()),
+            (&Method::GET, ["ensembles"]) => Ok(self.list_ensembles(caller)),
+            (&Method::GET, ["events"]) => Ok(self.everything(caller)),
+            (&Method::GET, ["approvals"]) => Ok(self.approvals(caller)),
+            (&Method::POST, ["approvals", id]) => self.answer_approval(caller, id, body),
+            (&Method::POST, ["runs"]) => {
+                let streams = header("accept").is_none_or(|accept| !accept.starts_with("application/json"));
+                self.post_run(caller, body, streams).await
+            }
+            (&Method::POST, ["uploads"]) => self.upload(caller, query, header("content-type"), body),
+            (&Method::GET, ["sessions"]) => self.list_sessions(caller, query).await,
+            (&Method::POST, ["sessions"]) => self.create_session(caller, body),
+            (&Method::POST, ["sessions", "import"]) => self.import_session(caller, body),
+            (&Method::GET, ["sessions", one]) => self.show_session(caller, id(one)?, query).await,
+            (&Method::PATCH, ["sessions", one]) => self.change_session(caller, id(one)?, body),
+            (&Method::DELETE, ["sessions", one]) => self.delete_session(caller, id(one)?),
+            (&Method::POST, ["sessions", one, "fork"]) => self.fork_session(caller, id(one)?, body),
+            (&Method::POST, ["sessions", one, "rewind"]) => self.rewind_session(caller, id(one)?, body),
+            (&Method::POST, ["sessions", one, "cancel"]) => self.cancel_run(caller, id(one)?),
+            (&Method::GET, ["sessions", one, "export"]) => self.export_session(caller, id(one)?, query).await,
+            (&Method::GET, ["sessions", one, "content", digest]) => self.content(caller, id(one)?, digest),
+            (&Method::GET, ["sessions", one, "events"]) => {
+                let query = parameters::Parameters::read(query, &["after"])?;
+                let after = header("last-event-id").or_else(|| query.text("after"));
+                self.follow_session(caller, id(one)?, after).await
+            }
+            _ => Err(ApiFailure::not_found()),
+        }
+    }
+
+    fn status(&self, caller: &Caller) -> Reply {
+        let principal = match &caller.principal {
+            Principal::Owner => "owner".to_owned(),
+            Principal::Other(digest) => digest.chars().take(8).collect(),
+        };
+        let body = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "principal": principal,
+            "model": self.agents.default_id(),
+            "working_directory": self.world.cwd.display().to_string(),
+            "features": {
+                "openai": self.options.openai,
+                "api": self.options.api,
+                "panel": self.options.panel,
+                "comparisons": false,
+                "figures": false,
+            },
+        });
+        json_reply(StatusCode::OK, &body)
+    }
+
+    fn everything(&self, caller: &Caller) -> Reply {
+        let (sender, receiver) = unbounded_channel();
+        let _ = sender.send(Bytes::from_static(b": \n\n"));
+        self.channels.follow_everything(&caller.principal, sender);
+        event_stream(EventBody::new(receiver))
+    }
+
+    fn approvals(&self, caller: &Caller) -> Reply {
+        let Ok(files) = caller.waiting() else { return json_reply(StatusCode::OK, &json!({ "items": [] })) };
+        let mut items: Vec<Value> = Vec::new();
+        for session in files.sessions() {
+            let Some(waiting) = files.read(session) else { continue };
+            let summary = saved::store(&caller.world).and_then(|store| store.summary(session).ok());
+            let (name, words) = summary.map(|one| (one.metadata.name, one.words)).unwrap_or_default();
+            let open = waiting
+                .interrupts
+                .iter()
+                .filter(|one| one["id"].as_str().is_some_and(|id| !waiting.answers.contains_key(id)));
+            items.extend(open.map(|interrupt| {
+                let mut item = interrupt["metadata"].clone();
+                item["id"] = interrupt["id"].clone();
+                item["tool_call_id"] = interrupt["toolCallId"].clone();
+                item["session"] = json!(session.to_string());
+                item["session_name"] = json!(name);
+                item["words"] = json!(words);
+                item["at"] = json!(waiting.at);
+                item
+            }));
+        }
+        json_reply(StatusCode::OK, &json!({ "items": items }))
+    }
+
+    fn answer_approval(
+        self: &Arc<Self>,
+        caller: &Caller,
+        id: &str,
+        body: &[u8],
+    ) -> Result<Reply, ApiFailure> {
+        let answer: Answer =
+            serde_json::from_slice(body).map_err(|error| ApiFailure::bad_request(error.to_string()))?;
+        let session =
+            id.split('.').next().and_then(|id| id.parse().ok()).ok_or_else(ApiFailure::not_found)?;
+        let answers: BTreeMap<String, Answer> = [(id.to_owned(), answer)].into();
+        let left = self.answered(caller, &caller.waiting()?, session, answers)?;
+        if left == 0 {
+            self.continue_turn(caller, session)?;
+        }
+        Ok(json_reply(StatusCode::OK, &json!({ "left": left })))
+    }
+
+    fn upload(
+        &self,
+        caller: &Caller,
+        query: &str,
+        kind: Option<&str>,
+        body: &[u8],
+    ) -> Result<Reply, ApiFailure> {
+        let query = parameters::Parameters::read(query, &["name"])?;
+        let name: String =
+            query.text("name").unwrap_or("file").chars().filter(|c| !c.is_control()).take(128).collect();
+        let kind =
+            kind.map_or("application/octet-stream", |kind| kind.split(';').next().unwrap_or_default().trim());
+        let id = format!("{:016x}{:016x}", World::now().as_nanosecond(), body.len());
+        let too_large =
+            || ApiFailure::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "there is no room for the file");
+        if body.len() > uploads::MAX_FILE
+            || !self.uploads.put(&caller.principal, id.clone(), name.clone(), kind.to_owned(), body)
+        {
+            return Err(too_large());
+        }
+        let body = json!({ "id": id, "name": name, "media_type": kind, "bytes": body.len() });
+        Ok(json_reply(StatusCode::CREATED, &body))
+    }
+
+    /// Returns the tools of a session: those of its agent, with the answers "for this session".
+    fn roster_of(&self, caller: &Caller, session: Uuid, agent: &Roster) -> Roster {
+        let mut kept = self.session_rules.lock();
+        if kept.len() >= MAX_SESSION_RULES {
+            kept.clear();
+        }
+        let own = || agent.rules().with_list(agent.rules().all());
+        let rules = kept.entry((caller.principal.clone(), session)).or_insert_with(own);
+        let roster = agent.with_rules(rules.clone());
+        roster.searchable();
+        roster
+    }
+
+    fn rewound(&self, caller: &Caller, id: Uuid, at: usize) -> Result<(), ApiFailure> {
+        let context = RunContext::new(&caller.world);
+        let session = saved::open(id, &context, &caller.world)?;
+        let mut history = History::of(session, false, &context, &caller.world);
+        let keep = sessions::cut(history.transcript().as_slice(), at);
+        Ok(history.rewind(keep)?)
+    }
+}
+
+/// Rules that hold for one session, by answers of a person.
+pub(super) type SessionRules = HashMap<(Principal, Uuid), Rules>;

@@ -1,0 +1,181 @@
+//! The approver of turns over HTTP: questions are written down and answered later, by any client.
+
+use std::sync::Arc;
+
+use converse_canister::{Decision, InvocationId};
+use converse_config::{ArgumentPattern, ArgumentPatterns};
+use converse_ensemble::Pending;
+use converse_host::Approver;
+use converse_host::approvals::{Memory, Reach};
+use converse_host::world::World;
+use converse_session::Uuid;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+
+use super::waiting::{Answer, Choice, Waiting, WaitingFiles};
+
+/// Writes questions down, and answers them with what was answered.
+pub(super) struct LaterApprover {
+    session: Uuid,
+    files: WaitingFiles,
+    memory: Memory,
+    model: Option<String>,
+    /// The questions of the turn that has ended with them.
+    pub(super) asked: Arc<Mutex<Vec<Value>>>,
+}
+
+impl LaterApprover {
+    pub(super) fn new(session: Uuid, files: WaitingFiles, memory: Memory, model: Option<String>) -> Self {
+        Self { session, files, memory, model, asked: Arc::default() }
+    }
+
+    fn id(&self, invocation: &InvocationId) -> String {
+        format!("{}.{invocation}", self.session)
+    }
+
+    fn interrupt(&self, pending: &Pending) -> Value {
+        let (ensemble, tool) = pending.tool().split_once('.').unwrap_or(("", pending.tool()));
+        let arguments = self.redacted(pending.arguments());
+        let rule = self.memory.redactor.clean(pending.rule());
+        json!({
+            "id": self.id(pending.id()),
+            "reason": "approval",
+            "message": format!("{} wants to run", pending.tool()),
+            "toolCallId": pending.id().to_string(),
+            "metadata": {
+                "ensemble": ensemble,
+                "tool": tool,
+                "arguments": arguments,
+                "rule": rule,
+                "reason": pending.reason(),
+                "place": place(&rule),
+                "reaches": pending.named_elsewhere(),
+                "patterns": self.patterns(pending),
+                "decisions": self.decisions(pending),
+                "effects": pending.effects().as_str(),
+            },
+        })
+    }
+
+    fn decisions(&self, pending: &Pending) -> Vec<&'static str> {
+        let offered = self.memory.offered(pending);
+        let always = offered.tool || offered.arguments || offered.pattern;
+        let all = [("once", true), ("session", offered.run), ("always", always), ("deny", true)];
+        all.into_iter().filter(|(_, is_offered)| *is_offered).map(|(name, _)| name).collect()
+    }
+
+    fn patterns(&self, pending: &Pending) -> Vec<Value> {
+        let offered = self.memory.offered(pending);
+        let pattern = |pattern: String, text: String| json!({ "pattern": pattern, "text": text });
+        let mut patterns = Vec::new();
+        if offered.arguments {
+            patterns.push(pattern("arguments".to_owned(), "exactly these arguments".to_owned()));
+        }
+        if offered.pattern {
+            let proposals = self.memory.proposals(pending).into_iter();
+            patterns.extend(proposals.map(|(name, vary)| {
+                pattern(format!("{name}={}", vary.text()), format!("{name} may vary like this"))
+            }));
+        }
+        if offered.tool {
+            patterns.push(pattern("tool".to_owned(), "whatever the arguments".to_owned()));
+        }
+        patterns
+    }
+
+    fn decision(&self, pending: &Pending, answer: &Answer) -> Decision {
+        let user = || "user".to_owned();
+        let once = Decision::Allow { rule: user() };
+        match answer.decision {
+            Choice::Deny => Decision::Deny { rule: user(), comment: answer.comment.clone() },
+            _ if answer.arguments.as_ref().is_some_and(|arguments| arguments != pending.arguments()) => {
+                Decision::AllowEdited { arguments: answer.arguments.clone().unwrap_or_default() }
+            }
+            Choice::Once => once,
+            Choice::Session => self.remembered(pending, Reach::Run, ArgumentPatterns::new()).unwrap_or(once),
+            Choice::Always => match reach(answer.pattern.as_deref(), pending, &self.memory) {
+                Some((reach, varying)) => self.remembered(pending, reach, varying).unwrap_or(once),
+                None => once,
+            },
+        }
+    }
+
+    /// What cannot be kept is a yes all the same.
+    fn remembered(&self, pending: &Pending, reach: Reach, varying: ArgumentPatterns) -> Option<Decision> {
+        if !self.memory.offered(pending).has(reach) {
+            return None;
+        }
+        let kept = self.memory.remember(pending, reach, varying, World::now().to_string());
+        let kept = kept.inspect_err(|why| tracing::warn!("an approval was not kept: {why}"));
+        kept.ok().map(|pattern| Decision::Remember { pattern })
+    }
+}
+
+/// Returns how far an answer reaches. A pattern must fit this call.
+fn reach(pattern: Option<&str>, pending: &Pending, memory: &Memory) -> Option<(Reach, ArgumentPatterns)> {
+    match pattern.unwrap_or("tool") {
+        "tool" => Some((Reach::Tool, ArgumentPatterns::new())),
+        "arguments" => Some((Reach::Arguments, ArgumentPatterns::new())),
+        pattern => {
+            let (name, text) = pattern.split_once('=')?;
+            let varying: ArgumentPatterns =
+                [(name.to_owned(), ArgumentPattern::new(name, text).ok()?)].into();
+            memory.covers(pending, &varying).then_some((Reach::Pattern, varying))
+        }
+    }
+}
+
+/// Returns file and line of a rule that names them: `converse.toml:12`.
+fn place(rule: &str) -> Option<Value> {
+    let word = rule.split_whitespace().find(|word| word.contains(".toml:"))?;
+    let (file, line) = word.trim_matches(['`', '(', ')', ',']).rsplit_once(':')?;
+    Some(json!({ "file": file, "line": line.parse::<u32>().ok()? }))
+}
+
+impl Approver for LaterApprover {
+    fn decide<'a>(&'a self, pending: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>> {
+        let answers = self.files.read(self.session).map(|waiting| waiting.answers).unwrap_or_default();
+        let silence = || Decision::Deny { rule: "nobody answered".to_owned(), comment: None };
+        let decide = |pending: &Pending| {
+            answers.get(&self.id(pending.id())).map_or_else(silence, |answer| self.decision(pending, answer))
+        };
+        let decisions = pending.iter().map(decide).collect();
+        self.files.remove(self.session);
+        std::future::ready(decisions).boxed()
+    }
+
+    fn can_ask(&self) -> bool {
+        true
+    }
+
+    fn postpones(&self, pending: &[Pending]) -> bool {
+        let before = self.files.read(self.session).unwrap_or_default();
+        let interrupts: Vec<Value> = pending.iter().map(|pending| self.interrupt(pending)).collect();
+        let waiting = Waiting {
+            interrupts,
+            at: World::now().to_string(),
+            answers: before.answers,
+            model: self.model.clone(),
+        };
+        if waiting.open() == 0 {
+            return false;
+        }
+        if let Err(error) = self.files.write(self.session, &waiting) {
+            tracing::warn!(%error, "questions could not be written down, so they are refused");
+            return false;
+        }
+        *self.asked.lock() = waiting.interrupts;
+        true
+    }
+
+    fn redacted(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
+        let mut value = Value::Object(arguments.clone());
+        self.memory.redactor.clean_json(&mut value);
+        match value {
+            Value::Object(object) => object,
+            _ => Map::new(),
+        }
+    }
+}

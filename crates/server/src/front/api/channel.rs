@@ -1,0 +1,130 @@
+//! Who follows a session: the events of the turn that runs, and the clients that read them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use converse_host::interrupt::Interrupt;
+use converse_session::Uuid;
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::narrator::{Batch, Position};
+use crate::access::Principal;
+
+/// Bytes of events that are kept of a turn. A client that asks for earlier ones gets them from the session.
+const MAX_KEPT: usize = 8 * 1024 * 1024;
+/// Streams that one principal may have open.
+const MAX_STREAMS: usize = 512;
+
+pub(super) type SharedChannel = Arc<Mutex<Channel>>;
+
+/// All sessions that somebody follows or in which a turn runs.
+#[derive(Debug, Default)]
+pub(in crate::front) struct Channels {
+    sessions: Mutex<HashMap<(Principal, Uuid), SharedChannel>>,
+    /// Clients that follow everything of a principal.
+    everything: Mutex<HashMap<Principal, Vec<UnboundedSender<Bytes>>>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Channel {
+    pub(super) turn: Option<RunningTurn>,
+    log: Vec<Batch>,
+    bytes: usize,
+    readers: Vec<UnboundedSender<Bytes>>,
+}
+
+/// A turn that runs.
+#[derive(Debug)]
+pub(super) struct RunningTurn {
+    pub(super) interrupt: Interrupt,
+    /// Messages of the session when it began.
+    pub(super) began: usize,
+}
+
+impl Channel {
+    /// Sends a batch to everybody who follows, and keeps it.
+    pub(super) fn publish(&mut self, batch: Batch) {
+        self.readers.retain(|reader| reader.send(batch.bytes.clone()).is_ok());
+        self.bytes += batch.bytes.len();
+        self.log.push(batch);
+        while self.bytes > MAX_KEPT && !self.log.is_empty() {
+            self.bytes -= self.log.remove(0).bytes.len();
+        }
+    }
+
+    /// Sends an event that is not part of the session.
+    pub(super) fn tell(&mut self, event: &Value) {
+        let bytes = Bytes::from(format!("data: {event}\n\n"));
+        self.readers.retain(|reader| reader.send(bytes.clone()).is_ok());
+    }
+
+    /// Returns whether any of these clients still reads.
+    pub(super) fn is_followed(&self) -> bool {
+        self.readers.iter().any(|reader| !reader.is_closed())
+    }
+
+    /// Begins a turn. The events of the one before are in the session.
+    pub(super) fn begin(&mut self, turn: RunningTurn) {
+        self.log.clear();
+        self.bytes = 0;
+        self.turn = Some(turn);
+    }
+
+    /// The events after a position, if they are kept. `None`: the session has them.
+    pub(super) fn after(&self, position: Position) -> Option<Vec<Bytes>> {
+        let first = self.log.first()?;
+        let is_kept = self.turn.is_some() && first.position.messages <= position.messages;
+        let later = self.log.iter().filter(|batch| batch.position > position);
+        is_kept.then(|| later.map(|batch| batch.bytes.clone()).collect())
+    }
+
+    /// All events of the turn that runs.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Bytes> {
+        self.log.iter().filter(|_| self.turn.is_some()).map(|batch| &batch.bytes)
+    }
+
+    pub(super) fn follow(&mut self, reader: UnboundedSender<Bytes>) {
+        self.readers.push(reader);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.turn.is_none() && !self.is_followed()
+    }
+}
+
+impl Channels {
+    pub(super) fn of(&self, principal: &Principal, session: Uuid) -> SharedChannel {
+        let mut sessions = self.sessions.lock();
+        // Sessions that nobody follows any more make room.
+        sessions.retain(|_, channel| Arc::strong_count(channel) > 1 || !channel.lock().is_idle());
+        Arc::clone(sessions.entry((principal.clone(), session)).or_default())
+    }
+
+    /// Returns whether a turn runs in the session.
+    pub(super) fn is_running(&self, principal: &Principal, session: Uuid) -> bool {
+        let sessions = self.sessions.lock();
+        sessions.get(&(principal.clone(), session)).is_some_and(|channel| channel.lock().turn.is_some())
+    }
+
+    /// Returns whether a principal has room for another stream.
+    pub(super) fn has_room(&self, principal: &Principal) -> bool {
+        let sessions = self.sessions.lock();
+        let own = sessions.iter().filter(|((owner, _), _)| owner == principal);
+        own.map(|(_, channel)| channel.lock().readers.len()).sum::<usize>() < MAX_STREAMS
+    }
+
+    pub(super) fn follow_everything(&self, principal: &Principal, reader: UnboundedSender<Bytes>) {
+        self.everything.lock().entry(principal.clone()).or_default().push(reader);
+    }
+
+    /// Tells everybody of a principal.
+    pub(super) fn tell(&self, principal: &Principal, event: &Value) {
+        let bytes = Bytes::from(format!("data: {event}\n\n"));
+        if let Some(readers) = self.everything.lock().get_mut(principal) {
+            readers.retain(|reader| reader.send(bytes.clone()).is_ok());
+        }
+    }
+}

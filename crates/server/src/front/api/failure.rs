@@ -1,0 +1,78 @@
+//! Errors of `/api`: a status, a code and a message.
+
+use converse_host::failure::{Failure, Kind};
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, StatusCode};
+use serde_json::json;
+
+use crate::http_server::{Reply, reply};
+
+/// Why a request is not answered as asked.
+#[derive(Debug, Clone)]
+pub(super) struct ApiFailure {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+    hint: Option<String>,
+    retry_after: bool,
+}
+
+impl ApiFailure {
+    pub(super) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into(), hint: None, retry_after: false }
+    }
+
+    pub(super) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad-request", message)
+    }
+
+    pub(super) fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not-found", "there is no such thing here")
+    }
+
+    pub(super) fn conflict(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, code, message)
+    }
+
+    pub(super) fn busy() -> Self {
+        Self::conflict("busy", "a turn is running in this session")
+    }
+
+    pub(super) fn too_many(message: impl Into<String>) -> Self {
+        Self { retry_after: true, ..Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-turns", message) }
+    }
+
+    pub(super) fn reply(&self) -> Reply {
+        let mut body = json!({ "error": { "code": self.code, "message": self.message } });
+        if let Some(hint) = &self.hint {
+            body["error"]["hint"] = json!(hint);
+        }
+        let mut reply = reply(self.status, "application/json", body.to_string());
+        if self.retry_after {
+            reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        reply
+    }
+}
+
+impl From<Failure> for ApiFailure {
+    fn from(failure: Failure) -> Self {
+        let status = match (failure.kind, failure.code) {
+            (_, "no-such-session") => StatusCode::NOT_FOUND,
+            (_, "session-busy" | "session-in-use") => StatusCode::CONFLICT,
+            (Kind::Usage | Kind::Configuration | Kind::Ensemble, _) => StatusCode::UNPROCESSABLE_ENTITY,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        let hint = failure.hints.first().cloned();
+        Self { hint, ..Self::new(status, failure.code, failure.message) }
+    }
+}
+
+impl From<converse_session::SessionError> for ApiFailure {
+    fn from(error: converse_session::SessionError) -> Self {
+        match error {
+            converse_session::SessionError::InUse { .. } => Self::busy(),
+            error => Failure::of_session(error).into(),
+        }
+    }
+}

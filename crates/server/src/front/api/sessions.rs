@@ -1,0 +1,343 @@
+//! Sessions over `/api`: listed, shown, named, forked, taken back, deleted, exported and imported.
+
+use converse_canister::{Canister, Digest};
+use converse_host::turn::sessions;
+use converse_host::world::World;
+use converse_session::{
+    Document, Fork, MAX_IMPORT_BYTES, Metadata, Query, Store, Summary, Uuid, Within, cuts,
+    drop_invalid_labels, is_reserved_tag, label_tag, new_id,
+};
+use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use http::{HeaderValue, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::failure::ApiFailure;
+use super::message::messages;
+use super::parameters::Parameters;
+use super::{Caller, blocking};
+use crate::front::{Front, json_reply};
+use crate::http_server::{Reply, reply};
+
+const PROGRAM: &str = concat!("converse ", env!("CARGO_PKG_VERSION"));
+/// Sessions in one answer, at most.
+const MAX_LISTED: usize = 200;
+/// Messages in one answer, at most.
+const MAX_MESSAGES: usize = 1000;
+/// Messages that a search returns, at most.
+const MAX_HITS: usize = 200;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Described {
+    name: Option<String>,
+    tags: Option<Vec<String>>,
+    model: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct At {
+    at: usize,
+}
+
+fn parsed<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiFailure> {
+    serde_json::from_slice(body).map_err(|error| ApiFailure::bad_request(error.to_string()))
+}
+
+impl Front {
+    /// `GET /api/sessions`.
+    pub(super) async fn list_sessions(&self, caller: &Caller, query: &str) -> Result<Reply, ApiFailure> {
+        let query =
+            Parameters::read(query, &["text", "tag", "since", "until", "cursor", "limit", "project"])?;
+        let limit = query.number("limit")?.unwrap_or(50).min(MAX_LISTED);
+        let store = sessions::required(&caller.world)?;
+        let words = query.text("text").map(str::to_owned);
+        let (summaries, hits) = blocking(move || {
+            let searched =
+                words.as_deref().and_then(|words| Query::new(words.split_whitespace(), Within::All));
+            let hits =
+                searched.map(|query| store.search(&query, MAX_HITS).map(|found| found.hits)).transpose();
+            store.list().and_then(|list| Ok((list, hits?)))
+        })
+        .await??;
+        let cursor = query.text("cursor");
+        let wanted = |summary: &&Summary| {
+            let tagged =
+                query.text("tag").is_none_or(|tag| summary.metadata.tags.iter().any(|one| one == tag));
+            let updated = summary.updated.to_string();
+            // A day is the beginning of its times, and all of them are before the next character of the alphabet.
+            let in_time = query.text("since").is_none_or(|since| updated.as_str() >= since)
+                && query.text("until").is_none_or(|until| updated.as_str() <= format!("{until}~").as_str());
+            let found = hits.as_ref().is_none_or(|hits| hits.iter().any(|hit| hit.session == summary.id));
+            !summary.hollow && tagged && in_time && found && query.text("project").is_none()
+        };
+        let place = |summary: &Summary| format!("{}~{}", summary.updated, summary.id);
+        let mut listed =
+            summaries.iter().filter(wanted).filter(|one| cursor.is_none_or(|at| place(one).as_str() < at));
+        let page: Vec<&Summary> = listed.by_ref().take(limit).collect();
+        let items: Vec<Value> = page
+            .iter()
+            .map(|summary| {
+                let mut item = self.item(caller, summary);
+                if let Some(hits) = &hits {
+                    let of = hits.iter().filter(|hit| hit.session == summary.id).take(3);
+                    let of = of.map(
+                        |hit| json!({ "message": hit.number.saturating_sub(1), "excerpt": hit.snippet }),
+                    );
+                    item["hits"] = of.collect();
+                }
+                item
+            })
+            .collect();
+        let next = listed.next().and_then(|_| page.last().map(|last| place(last)));
+        let mut body = json!({ "items": items });
+        if let Some(next) = next {
+            body["next"] = json!(next);
+        }
+        Ok(json_reply(StatusCode::OK, &body))
+    }
+
+    fn item(&self, caller: &Caller, summary: &Summary) -> Value {
+        let Metadata { name, tags, model, totals, .. } = &summary.metadata;
+        let waiting =
+            caller.waiting().ok().and_then(|files| files.read(summary.id)).map_or(0, |one| one.open());
+        let tags: Vec<&String> = tags.iter().filter(|tag| !is_reserved_tag(tag)).collect();
+        let mut item = json!({
+            "id": summary.id.to_string(),
+            "words": summary.words,
+            "created": summary.created.to_string(),
+            "updated": summary.updated.to_string(),
+            "messages": summary.canisters,
+            "tags": tags,
+            "running": self.channels.is_running(&caller.principal, summary.id),
+            "waiting": waiting,
+        });
+        let more = [
+            ("name", name.clone().map(Value::from)),
+            ("model", model.clone().map(Value::from)),
+            ("problem", summary.problem.clone().map(Value::from)),
+            ("cost", totals.as_ref().map(|totals| json!({ "dollars": totals.cost.dollars().to_string() }))),
+        ];
+        for (key, value) in more {
+            if let Some(value) = value {
+                item[key] = value;
+            }
+        }
+        item
+    }
+
+    fn item_of(&self, caller: &Caller, store: &Store, id: Uuid) -> Result<Value, ApiFailure> {
+        Ok(self.item(caller, &store.summary(id)?))
+    }
+
+    /// `POST /api/sessions`.
+    pub(super) fn create_session(&self, caller: &Caller, body: &[u8]) -> Result<Reply, ApiFailure> {
+        let described: Described = parsed(body)?;
+        let store = sessions::required(&caller.world)?;
+        let id = new_id(World::now(), &World::random_bytes());
+        store.create(id, PROGRAM, World::now())?;
+        describe(&store, id, described)?;
+        Ok(json_reply(StatusCode::CREATED, &self.item_of(caller, &store, id)?))
+    }
+
+    /// `GET /api/sessions/{id}`.
+    pub(super) async fn show_session(
+        &self,
+        caller: &Caller,
+        id: Uuid,
+        query: &str,
+    ) -> Result<Reply, ApiFailure> {
+        let query = Parameters::read(query, &["from", "limit"])?;
+        let limit = query.number("limit")?.unwrap_or(200).clamp(1, MAX_MESSAGES);
+        let store = sessions::required(&caller.world)?;
+        let reader = store.clone();
+        let loaded = blocking(move || reader.read_waiting(id)).await??;
+        let total = loaded.transcript.as_slice().len();
+        let from = query.number("from")?.unwrap_or_else(|| first_shown(loaded.transcript.as_slice(), limit));
+        let mut body = self.item_of(caller, &store, id)?;
+        body["total"] = json!(total);
+        body["messages"] = messages(&loaded, &id.to_string(), from, limit, self.markdown).into();
+        body["usage"] = json!({
+            "input_tokens": loaded.usage.input,
+            "cached_input_tokens": loaded.usage.cache_read,
+            "output_tokens": loaded.usage.output,
+            "reasoning_tokens": loaded.usage.reasoning,
+        });
+        if !loaded.unpriced {
+            body["cost"] = json!({ "dollars": loaded.cost.dollars().to_string() });
+        }
+        Ok(json_reply(StatusCode::OK, &body))
+    }
+
+    /// `PATCH /api/sessions/{id}`.
+    pub(super) fn change_session(&self, caller: &Caller, id: Uuid, body: &[u8]) -> Result<Reply, ApiFailure> {
+        let store = sessions::required(&caller.world)?;
+        describe(&store, id, parsed(body)?)?;
+        self.changed(caller, &store, id)
+    }
+
+    /// Tells other clients that a session has changed, and returns it.
+    fn changed(&self, caller: &Caller, store: &Store, id: Uuid) -> Result<Reply, ApiFailure> {
+        let item = self.item_of(caller, store, id)?;
+        let mut event = json!({ "type": "session" });
+        for key in ["id", "running", "waiting", "messages"] {
+            event[key] = item[key].clone();
+        }
+        self.channels.tell(&caller.principal, &event);
+        Ok(json_reply(StatusCode::OK, &item))
+    }
+
+    /// `DELETE /api/sessions/{id}`.
+    pub(super) fn delete_session(&self, caller: &Caller, id: Uuid) -> Result<Reply, ApiFailure> {
+        if self.channels.is_running(&caller.principal, id) {
+            return Err(ApiFailure::busy());
+        }
+        sessions::required(&caller.world)?.delete(id)?;
+        caller.waiting()?.remove(id);
+        let event = json!({ "type": "session", "id": id.to_string(), "deleted": true });
+        self.channels.tell(&caller.principal, &event);
+        Ok(reply(StatusCode::NO_CONTENT, "application/json", ""))
+    }
+
+    /// `POST /api/sessions/{id}/fork`.
+    pub(super) fn fork_session(&self, caller: &Caller, id: Uuid, body: &[u8]) -> Result<Reply, ApiFailure> {
+        let At { at } = parsed(body)?;
+        let store = sessions::required(&caller.world)?;
+        let upto = cut(store.read(id)?.transcript.as_slice(), at);
+        let metadata = store.metadata(id)?;
+        let metadata = Metadata { totals: None, compared: Vec::new(), ..metadata };
+        let new = new_id(World::now(), &World::random_bytes());
+        store.fork(
+            id,
+            Fork { id: new, program: PROGRAM.to_owned(), upto: Some(upto), metadata },
+            World::now(),
+        )?;
+        Ok(json_reply(StatusCode::CREATED, &self.item_of(caller, &store, new)?))
+    }
+
+    /// `POST /api/sessions/{id}/rewind`.
+    pub(super) fn rewind_session(&self, caller: &Caller, id: Uuid, body: &[u8]) -> Result<Reply, ApiFailure> {
+        let At { at } = parsed(body)?;
+        if self.channels.is_running(&caller.principal, id) {
+            return Err(ApiFailure::busy());
+        }
+        let store = sessions::required(&caller.world)?;
+        self.rewound(caller, id, at)?;
+        caller.waiting()?.remove(id);
+        self.changed(caller, &store, id)
+    }
+
+    /// `GET /api/sessions/{id}/export`.
+    pub(super) async fn export_session(
+        &self,
+        caller: &Caller,
+        id: Uuid,
+        query: &str,
+    ) -> Result<Reply, ApiFailure> {
+        let query = Parameters::read(query, &["format"])?;
+        let store = sessions::required(&caller.world)?;
+        let document = blocking(move || store.export(id, PROGRAM)).await??;
+        let unreadable = |error: serde_json::Error| {
+            ApiFailure::new(StatusCode::INTERNAL_SERVER_ERROR, "not-redacted", error.to_string())
+        };
+        let document = document.redacted(&self.redactor).map_err(unreadable)?;
+        let (kind, ending, text) = match query.text("format").unwrap_or("markdown") {
+            "markdown" => ("text/markdown; charset=utf-8", "md", (self.renderers.markdown)(&document)),
+            "html" => ("text/html; charset=utf-8", "html", (self.renderers.html)(&document)),
+            "json" => ("application/json", "json", format!("{:#}\n", document.to_json())),
+            _ => return Err(ApiFailure::bad_request("`format` is markdown, html or json")),
+        };
+        let mut reply = reply(StatusCode::OK, kind, text);
+        let name = format!("attachment; filename=\"converse-{id}.{ending}\"");
+        if let Ok(name) = HeaderValue::from_str(&name) {
+            reply.headers_mut().insert(CONTENT_DISPOSITION, name);
+        }
+        Ok(reply)
+    }
+
+    /// `POST /api/sessions/import`.
+    pub(super) fn import_session(&self, caller: &Caller, body: &[u8]) -> Result<Reply, ApiFailure> {
+        if body.len() > MAX_IMPORT_BYTES {
+            return Err(ApiFailure::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "too-large",
+                "the document is too large",
+            ));
+        }
+        let invalid = |error: converse_session::ImportError| {
+            ApiFailure::new(StatusCode::UNPROCESSABLE_ENTITY, "not-a-session", error.to_string())
+        };
+        let mut document = Document::read(body).map_err(invalid)?;
+        drop_invalid_labels(&mut document);
+        let store = sessions::required(&caller.world)?;
+        let id = new_id(World::now(), &World::random_bytes());
+        store.import(document, id, PROGRAM, World::now())?;
+        Ok(json_reply(StatusCode::CREATED, &self.item_of(caller, &store, id)?))
+    }
+
+    /// `GET /api/sessions/{id}/content/{digest}`.
+    pub(super) fn content(&self, caller: &Caller, id: Uuid, digest: &str) -> Result<Reply, ApiFailure> {
+        let digest = Digest::try_from(digest.to_owned()).map_err(|_| ApiFailure::not_found())?;
+        let store = sessions::required(&caller.world)?;
+        let bytes = store.contents(id).get(&digest).ok().flatten().ok_or_else(ApiFailure::not_found)?;
+        let kind = shown_as(&bytes);
+        let mut reply = reply(StatusCode::OK, kind.unwrap_or("application/octet-stream"), bytes.to_vec());
+        let headers = reply.headers_mut();
+        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; sandbox"));
+        if kind.is_none() {
+            headers.insert(CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+        }
+        Ok(reply)
+    }
+}
+
+/// Returns the first message of a page of the last ones. A page begins with a message of the user if one is near.
+fn first_shown(canisters: &[Canister], limit: usize) -> usize {
+    let first = canisters.len().saturating_sub(limit);
+    let later = canisters.iter().enumerate().skip(first).take(limit / 2);
+    let user = later.filter(|(_, canister)| matches!(canister, Canister::User(_))).map(|(index, _)| index);
+    if first == 0 { 0 } else { user.take(1).next().unwrap_or(first) }
+}
+
+/// Returns the number of messages to keep: `at`, or more if that is in the middle of a reply.
+pub(super) fn cut(canisters: &[Canister], at: usize) -> usize {
+    if at == 0 {
+        return 0;
+    }
+    cuts(canisters).into_iter().find(|possible| *possible >= at).unwrap_or(canisters.len())
+}
+
+fn describe(store: &Store, id: Uuid, described: Described) -> Result<(), ApiFailure> {
+    let Described { name, tags, model } = described;
+    let name = name.map(|name| sessions::name(&name)).transpose()?;
+    let checked = |tag: String| label_tag(&tag).map_err(ApiFailure::bad_request);
+    let tags = tags.map(|tags| tags.into_iter().map(checked).collect::<Result<Vec<_>, _>>()).transpose()?;
+    store.describe(id, |metadata| {
+        if let Some(name) = name {
+            metadata.nameless = name.is_none();
+            metadata.name = name;
+        }
+        if let Some(tags) = tags {
+            metadata.tags.retain(|tag| is_reserved_tag(tag));
+            metadata.tags.extend(tags);
+            metadata.tags.truncate(converse_session::MOST_TAGS);
+        }
+        metadata.model = model.or_else(|| metadata.model.take());
+    })?;
+    Ok(())
+}
+
+/// Returns the media type of what a browser may show, by its first bytes.
+fn shown_as(bytes: &[u8]) -> Option<&'static str> {
+    Some(match bytes {
+        [0x89, b'P', b'N', b'G', ..] => "image/png",
+        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
+        [b'G', b'I', b'F', b'8', ..] => "image/gif",
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..] => "audio/wav",
+        [b'I', b'D', b'3', ..] => "audio/mpeg",
+        _ => return None,
+    })
+}
