@@ -72,7 +72,7 @@ function detail(one, open, ctx) {
     one.error && h("p", { class: "error" }, bdi(one.error)),
     !one.trusted && h("p", { class: "warning" }, t("tools.trust")),
     one.findings.length > 0 && h("section", null, h("h3", null, t("tools.findings")), h("ul", { class: "findings" }, one.findings.map(finding))),
-    one.lock === "drifted" && drift(one, ctx),
+    one.lock === "drifted" && one.drift !== false && drift(one, ctx),
     one.tools.length ? one.tools.map((tool) => toolRow(one, tool, tool.name === open, ctx)) : h("p", { class: "dim" }, t("tools.none")),
   ];
 }
@@ -120,7 +120,7 @@ function toolBody(ensemble, tool, ctx) {
   return [
     h("p", { dir: "auto" }, visible(tool.description)), tool.held && h("p", { class: "error" }, t("tools.held", { why: tool.held })),
     h("p", { class: "dim" }, t("tools.effects", { what: tool.effects }), tool.rule && [" · ", t("tools.rule"), ": ", bdi(tool.rule)]),
-    h("form", { novalidate: true, onsubmit: (event) => {
+    ensemble.calls !== false && h("form", { novalidate: true, onsubmit: (event) => {
       event.preventDefault();
       const values = form.read();
       if (values) call(values);

@@ -45,6 +45,9 @@ fn of_ensemble(roster: &Roster, ensemble: &converse_ensemble::Ensemble) -> Value
         "connected": tools.is_some(),
         "trusted": ensemble.trusted,
         "lock": if held { "drifted" } else { "pinned" },
+        // The panel offers neither calls by hand nor differences from the lockfile.
+        "calls": false,
+        "drift": false,
         "findings": [],
         "tools": tools.iter().flatten().map(|tool| of_tool(roster, tool)).collect::<Vec<_>>(),
     })

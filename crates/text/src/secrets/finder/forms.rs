@@ -2,7 +2,7 @@
 //!
 //! Base64 depends on what precedes the secret: the encoding of a longer text has it in one of three alignments. Only the
 //! characters that are made of the secret alone are looked for. Percent encoding and line breaks are not forms but
-//! [folded](super::folded) away, because an encoder may choose which bytes it encodes.
+//! [folded](super::folded()) away, because an encoder may choose which bytes it encodes.
 
 use base64::Engine as _;
 use base64::engine::GeneralPurpose;
