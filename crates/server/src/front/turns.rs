@@ -192,7 +192,8 @@ async fn turn(parts: TurnParts<'_>, job: TurnJob, observer: &mut dyn Observer) -
     } = job;
     let _place = place;
     let TurnParts { context, connected, contents: shared } = parts;
-    let history = started(start, &settings, context, &world)?;
+    // Only a turn without a message continues with invocations that wait.
+    let history = started(start, said.is_empty(), &settings, context, &world)?;
     observer.began(history.transcript());
     let session = history.contents();
     let contents = Kept::over(shared);
@@ -222,6 +223,7 @@ async fn turn(parts: TurnParts<'_>, job: TurnJob, observer: &mut dyn Observer) -
 
 fn started(
     start: Start,
+    resumes: bool,
     settings: &Settings,
     context: &RunContext,
     world: &World,
@@ -238,8 +240,8 @@ fn started(
         }
         Start::Session { id, rewind } => {
             let session = match rewind {
-                None => sessions::resume(id, context, world)?,
-                Some(_) => sessions::open(id, context, world)?,
+                None if resumes => sessions::resume(id, context, world)?,
+                _ => sessions::open(id, context, world)?,
             };
             let mut history = History::of(session, settings.audit, context, world);
             if let Some(messages) = rewind {

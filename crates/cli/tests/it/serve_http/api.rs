@@ -230,6 +230,20 @@ fn a_refusal_reaches_the_model_and_a_session_answer_holds_for_the_session() {
 }
 
 #[test]
+fn another_question_ends_what_waits() {
+    let env = TestEnv::new().var("CONVERSE_SERVE_TOKEN", TOKEN);
+    let gate = open(&env, &[]);
+    let asked = run(&gate, &question("@io.write_file path=note.txt content=hello"));
+    let mut next = question("What is 15% of 2500?");
+    next["threadId"] = json!(session_of(&asked));
+    let answered = run(&gate, &next);
+    assert_eq!(answered.last().unwrap().1["outcome"]["type"], "success", "{answered:?}");
+    assert!(words(&answered).contains("375"), "{answered:?}");
+    assert_eq!(get(&gate, "/api/approvals")["items"], json!([]));
+    assert!(!env.path("work/note.txt").exists());
+}
+
+#[test]
 fn nothing_of_one_principal_is_visible_to_another() {
     let env = TestEnv::new();
     let file = token_file(&env, &format!("{TOKEN}\n{OTHER}\n"));

@@ -239,6 +239,10 @@ impl Front {
             narrator: None,
             asked: Arc::clone(&approver.asked),
         };
+        if question.is_some() {
+            // Another question instead of an answer: what waited is refused.
+            caller.waiting()?.remove(session);
+        }
         channel.lock().begin(RunningTurn { interrupt: interrupt.clone(), began: 0 });
         self.tell_session(caller, session, true);
         let start =
