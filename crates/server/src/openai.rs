@@ -7,8 +7,7 @@
 //! Request parameters that are not supported are refused with an error object that names them. They are accepted if
 //! their value is `null` or the documented default, because client libraries send such values.
 //!
-//! Source of all formats: the types of the official libraries, PyPI `openai` 3.54.0 and npm `openai` 6.49.0, read in
-//! November 2026.
+//! Source of all formats: the types of the official library, PyPI `openai` 3.54.0, read in November 2026.
 
 mod chat_request;
 mod chat_response;
