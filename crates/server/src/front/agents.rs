@@ -133,6 +133,8 @@ impl Agents {
             ids.collect::<Vec<_>>()
         };
         ids.extend(usable.flat_map(|reach| of(reach.endpoint.provider.as_str())));
+        // Models that the settings describe are usable by intent.
+        ids.extend(self.files.models.keys().map(ToString::to_string));
         ids.push("understudy".to_owned());
         let mut seen = std::collections::HashSet::new();
         ids.retain(|id| seen.insert(id.clone()));

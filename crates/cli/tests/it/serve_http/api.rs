@@ -230,6 +230,24 @@ fn a_refusal_reaches_the_model_and_a_session_answer_holds_for_the_session() {
 }
 
 #[test]
+fn a_client_that_comes_late_learns_how_a_run_failed() {
+    let provider = Provider::new(Dialect::Chat, [crate::http::Answer::new(401, "application/json", "{}")]);
+    let env = provider.env(TestEnv::new()).var("CONVERSE_SERVE_TOKEN", TOKEN);
+    let gate = open(&env, &[]);
+    let mut body = question("Hello");
+    body["forwardedProps"] = json!({ "model": provider.model() });
+    let failed = run(&gate, &body);
+    let last = &failed.last().unwrap().1;
+    assert_eq!(last["type"], "RUN_ERROR", "{failed:?}");
+    let id = session_of(&failed);
+    assert_eq!(follow(&gate, &id, "0.0.0").last().unwrap().1, *last);
+    drop(gate);
+    let gate = open(&env, &[]);
+    let after = follow(&gate, &id, "0.0.0");
+    assert_eq!(after.last().unwrap().1["code"], "interrupted", "not as if there were an answer: {after:?}");
+}
+
+#[test]
 fn another_question_ends_what_waits() {
     let env = TestEnv::new().var("CONVERSE_SERVE_TOKEN", TOKEN);
     let gate = open(&env, &[]);

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use converse_host::interrupt::Interrupt;
@@ -15,6 +16,8 @@ use crate::access::Principal;
 
 /// Bytes of events that are kept of a turn. A client that asks for earlier ones gets them from the session.
 const MAX_KEPT: usize = 8 * 1024 * 1024;
+/// Time for which a client that comes late learns how a turn ended.
+const LATE: Duration = Duration::from_secs(60);
 /// Streams that one principal may have open.
 const MAX_STREAMS: usize = 512;
 
@@ -31,6 +34,8 @@ pub(in crate::front) struct Channels {
 #[derive(Debug, Default)]
 pub(super) struct Channel {
     pub(super) turn: Option<RunningTurn>,
+    /// The last event of the last turn, and when it came.
+    last: Option<(Instant, Value)>,
     log: Vec<Batch>,
     bytes: usize,
     readers: Vec<UnboundedSender<Bytes>>,
@@ -70,7 +75,21 @@ impl Channel {
     pub(super) fn begin(&mut self, turn: RunningTurn) {
         self.log.clear();
         self.bytes = 0;
+        self.last = None;
         self.turn = Some(turn);
+    }
+
+    /// Ends the turn. Its events are in the session, apart from the last one.
+    pub(super) fn end(&mut self, last: Value) {
+        self.log.clear();
+        self.bytes = 0;
+        self.turn = None;
+        self.last = Some((Instant::now(), last));
+    }
+
+    /// The last event of the last turn, if it ended here a short time ago.
+    pub(super) fn last(&self) -> Option<Value> {
+        self.last.as_ref().map(|(_, last)| last.clone())
     }
 
     /// The events after a position, if they are kept. `None`: the session has them.
@@ -91,7 +110,8 @@ impl Channel {
     }
 
     fn is_idle(&self) -> bool {
-        self.turn.is_none() && !self.is_followed()
+        let is_over = self.last.as_ref().is_none_or(|(at, _)| at.elapsed() >= LATE);
+        self.turn.is_none() && is_over && !self.is_followed()
     }
 }
 

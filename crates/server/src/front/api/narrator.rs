@@ -222,19 +222,25 @@ impl Narrator {
         self.emit(&events)
     }
 
-    /// Returns the last event. `interrupts` are the approvals that the turn waits for.
-    pub(super) fn ended(&mut self, ended: &Result<(), Failure>, interrupts: &[Value]) -> Option<Batch> {
+    /// Returns the end of the run, with its last event.
+    pub(super) fn ended(&mut self, last: &Value) -> Option<Batch> {
         let mut events = self.end_reasoning();
         if self.at.sent > 0 {
             events.push(json!({ "type": "TEXT_MESSAGE_END", "messageId": self.id() }));
         }
-        events.push(last_event(&self.session, &self.run, ended, interrupts));
+        events.push(last.clone());
         self.at.ended = true;
         self.emit(&events)
     }
 }
 
-fn last_event(session: &str, run: &str, ended: &Result<(), Failure>, interrupts: &[Value]) -> Value {
+/// Returns the last event of a run. `interrupts` are the approvals that it waits for.
+pub(super) fn last_event(
+    session: &str,
+    run: &str,
+    ended: &Result<(), Failure>,
+    interrupts: &[Value],
+) -> Value {
     let finished = |outcome: Value| json!({ "type": "RUN_FINISHED", "threadId": session, "runId": run, "outcome": outcome });
     match ended {
         _ if !interrupts.is_empty() => finished(json!({ "type": "interrupt", "interrupts": interrupts })),
@@ -315,13 +321,11 @@ fn parent(turn: TurnId) -> String {
     format!("t{}", turn.0)
 }
 
-/// Returns what a client has not seen of these messages. `end` is given if no turn is running: the approvals that the
-/// session waits for.
+/// Returns what a client has not seen of these messages.
 pub(super) fn missed(
     canisters: &[Canister],
     from: Position,
     session: &str,
-    end: Option<&[Value]>,
     markdown: Markdown,
 ) -> Vec<Batch> {
     let mut batches = Vec::new();
@@ -333,13 +337,28 @@ pub(super) fn missed(
             batches.push(batch(position, &events));
         }
     }
-    if let Some(interrupts) = end
-        && !(from.ended && from.messages >= canisters.len())
-    {
-        let position = Position { messages: canisters.len(), events: 2, ended: true, ..Position::default() };
-        batches.push(batch(position, &[last_event(session, "", &Ok(()), interrupts)]));
-    }
     batches
+}
+
+/// Returns the end of the last run, for a client that has not seen it. `last` is its last event, if this server has run it.
+pub(super) fn missed_end(
+    canisters: &[Canister],
+    from: Position,
+    session: &str,
+    last: Option<Value>,
+    interrupts: &[Value],
+) -> Option<Batch> {
+    if from.ended && from.messages >= canisters.len() {
+        return None;
+    }
+    let is_answered = canisters.last().is_none_or(|last| matches!(last, Canister::Assistant(_)));
+    let interrupted = || Failure::new(Kind::Signal(15), "interrupted", "the turn was interrupted");
+    let derived = || {
+        let ended = if is_answered { Ok(()) } else { Err(interrupted()) };
+        last_event(session, "", &ended, interrupts)
+    };
+    let position = Position { messages: canisters.len(), events: 2, ended: true, ..Position::default() };
+    Some(batch(position, &[last.unwrap_or_else(derived)]))
 }
 
 #[cfg(test)]

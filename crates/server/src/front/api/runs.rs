@@ -21,7 +21,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use super::approver::LaterApprover;
 use super::channel::{Channel, RunningTurn};
 use super::failure::ApiFailure;
-use super::narrator::{Batch, Narrator, Position, missed};
+use super::narrator::{Batch, Narrator, Position, last_event, missed, missed_end};
 use super::waiting::{Answer, Choice, WaitingFiles};
 use super::{Caller, blocking};
 use crate::front::body::{EventBody, event_stream};
@@ -305,9 +305,12 @@ impl Front {
                     let running = channel.turn.as_ref().map(|turn| turn.began);
                     let until = running.unwrap_or(canisters.len()).min(canisters.len());
                     let interrupts = waiting.map(|waiting| waiting.interrupts).unwrap_or_default();
-                    let end = running.is_none().then_some(interrupts.as_slice());
                     let whole = canisters.get(..until).unwrap_or_default();
-                    let batches = missed(whole, position, &session.to_string(), end, self.markdown);
+                    let id = session.to_string();
+                    let mut batches = missed(whole, position, &id, self.markdown);
+                    if running.is_none() {
+                        batches.extend(missed_end(whole, position, &id, channel.last(), &interrupts));
+                    }
                     batches.into_iter().for_each(|batch| drop(sender.send(batch.bytes)));
                     channel.all().for_each(|bytes| drop(sender.send(bytes.clone())));
                 }
@@ -458,9 +461,10 @@ impl Observer for RunObserver {
             let started = self.narrator(0).started();
             self.publish(started);
         }
-        let last = self.narrator(0).ended(&ended, &asked);
-        self.publish(last);
-        self.channel.lock().turn = None;
+        let last = last_event(&self.session.to_string(), &self.run, &ended, &asked);
+        let batch = self.narrator(0).ended(&last);
+        self.publish(batch);
+        self.channel.lock().end(last);
         self.own = None;
         for interrupt in &asked {
             let event =
