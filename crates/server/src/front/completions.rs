@@ -12,7 +12,7 @@ use converse_host::failure::Failure;
 use converse_host::interrupt::Interrupt;
 use converse_host::settings::Settings;
 use converse_host::world::World;
-use converse_host::{Approver, Effort, Event};
+use converse_host::{Approver, Event};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::StatusCode;
@@ -132,7 +132,7 @@ impl Front {
         let controls = &mut settings.controls;
         controls.top_p = sampling.top_p;
         controls.stop.clone_from(&sampling.stop);
-        controls.effort = sampling.effort.map(effort).or(controls.effort);
+        controls.effort = sampling.effort.or(controls.effort);
         match answer {
             AnswerFormat::Text => {}
             AnswerFormat::JsonObject => {
@@ -173,18 +173,6 @@ fn with_system(transcript: Transcript, system: Option<&str>) -> Result<Transcrip
     let first = Canister::Supervisor(Supervisor { text: text.to_owned() });
     let canisters: Vec<_> = [first].into_iter().chain(transcript.as_slice().iter().cloned()).collect();
     Transcript::try_from(canisters).map_err(|why| ApiError::invalid_value("messages", why))
-}
-
-fn effort(effort: openai::Effort) -> Effort {
-    match effort {
-        openai::Effort::None => Effort::None,
-        openai::Effort::Minimal => Effort::Minimal,
-        openai::Effort::Low => Effort::Low,
-        openai::Effort::Medium => Effort::Medium,
-        openai::Effort::High => Effort::High,
-        openai::Effort::XHigh => Effort::XHigh,
-        openai::Effort::Max => Effort::Max,
-    }
 }
 
 /// Returns 128 random bits as hexadecimal digits.

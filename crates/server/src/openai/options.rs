@@ -1,6 +1,7 @@
 //! Parameters of a request that are independent of the conversation: sampling, the format of the answer and tools.
 
 use converse_canister::{Declaration, ToolName};
+use converse_provider::Effort;
 use serde_json::{Map, Value, json};
 
 use super::ApiError;
@@ -15,18 +16,6 @@ pub struct Sampling {
     /// At most four texts that end the answer.
     pub stop: Vec<String>,
     pub effort: Option<Effort>,
-}
-
-/// Reasoning effort.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effort {
-    None,
-    Minimal,
-    Low,
-    Medium,
-    High,
-    XHigh,
-    Max,
 }
 
 /// Format of the answer.
@@ -120,18 +109,30 @@ impl AnswerFormat {
     }
 }
 
+/// The words for reasoning effort.
+const EFFORTS: [(&str, Effort); 7] = [
+    ("none", Effort::None),
+    ("minimal", Effort::Minimal),
+    ("low", Effort::Low),
+    ("medium", Effort::Medium),
+    ("high", Effort::High),
+    ("xhigh", Effort::XHigh),
+    ("max", Effort::Max),
+];
+
+/// Returns the effort that a word means.
+pub(crate) fn effort_of(word: &str) -> Option<Effort> {
+    EFFORTS.iter().find(|(name, _)| *name == word).map(|(_, effort)| *effort)
+}
+
+/// Returns the word for an effort.
+pub(super) fn effort_word(effort: Effort) -> &'static str {
+    EFFORTS.iter().find(|(_, one)| *one == effort).map_or("", |(name, _)| name)
+}
+
 /// Parses a word for the reasoning effort.
 pub(super) fn effort(fields: &mut Fields, key: &'static str) -> Result<Option<Effort>, ApiError> {
-    let word = fields.word(key, &["none", "minimal", "low", "medium", "high", "xhigh", "max"])?;
-    Ok(word.map(|word| match word {
-        "none" => Effort::None,
-        "minimal" => Effort::Minimal,
-        "low" => Effort::Low,
-        "medium" => Effort::Medium,
-        "high" => Effort::High,
-        "xhigh" => Effort::XHigh,
-        _ => Effort::Max,
-    }))
+    Ok(fields.word(key, &EFFORTS.map(|(name, _)| name))?.and_then(effort_of))
 }
 
 /// Parses `stop`: a text, or at most four.

@@ -3,11 +3,12 @@
 //! Source: `types/responses/response_create_params.py`, PyPI `openai` 3.54.0, November 2026. A request is stored unless
 //! `store` is false.
 
+use converse_provider::Effort;
 use serde_json::{Map, Value, json};
 
 use super::chat_request::user;
 use super::fields::{Fields, found, shown};
-use super::options::{self, AnswerFormat, ClientTool, Effort, Sampling, ToolChoice, ToolUse};
+use super::options::{self, AnswerFormat, ClientTool, Sampling, ToolChoice, ToolUse};
 use super::responses_input::{self, ApprovalAnswer, Input};
 use super::responses_object::Parameters;
 use super::{ApiError, Conversation};
@@ -98,7 +99,7 @@ impl ResponsesRequest {
 
     /// Returns the parameters that the response repeats.
     pub fn parameters(&self) -> Parameters {
-        let effort = self.sampling.effort.map(effort_word);
+        let effort = self.sampling.effort.map(options::effort_word);
         let summary = self.show_reasoning.then_some("auto");
         Parameters {
             background: self.background,
@@ -234,18 +235,6 @@ fn refusals(fields: &mut Fields) -> Result<(), ApiError> {
         fields.refuse(key, hint)?;
     }
     Ok(())
-}
-
-fn effort_word(effort: Effort) -> &'static str {
-    match effort {
-        Effort::None => "none",
-        Effort::Minimal => "minimal",
-        Effort::Low => "low",
-        Effort::Medium => "medium",
-        Effort::High => "high",
-        Effort::XHigh => "xhigh",
-        Effort::Max => "max",
-    }
 }
 
 fn format(answer: &AnswerFormat) -> Value {

@@ -28,6 +28,7 @@ use crate::front::body::{EventBody, event_stream};
 use crate::front::turns::{Observer, Start, TurnJob};
 use crate::front::{Front, json_reply};
 use crate::http_server::Reply;
+use crate::openai::effort_of;
 
 /// `RunAgentInput` of AG-UI 1.0.
 #[derive(Debug, Deserialize)]
@@ -336,20 +337,8 @@ fn used_model(caller: &Caller, session: Uuid) -> Option<String> {
 }
 
 fn effort(word: &str) -> Result<Effort, ApiFailure> {
-    Ok(match word {
-        "none" => Effort::None,
-        "minimal" => Effort::Minimal,
-        "low" => Effort::Low,
-        "medium" => Effort::Medium,
-        "high" => Effort::High,
-        "xhigh" => Effort::XHigh,
-        "max" => Effort::Max,
-        _ => {
-            return Err(ApiFailure::bad_request(
-                "`effort` is none, minimal, low, medium, high, xhigh or max",
-            ));
-        }
-    })
+    let wrong = "`effort` is none, minimal, low, medium, high, xhigh or max";
+    effort_of(word).ok_or_else(|| ApiFailure::bad_request(wrong))
 }
 
 fn answer(resume: &Resume) -> Result<(String, Answer), ApiFailure> {

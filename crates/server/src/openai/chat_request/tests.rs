@@ -1,8 +1,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use converse_canister::{Canister, TurnId};
+use converse_provider::Effort;
 
-use super::super::{Effort, ToolChoice};
+use super::super::ToolChoice;
 use super::*;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and more";
