@@ -27,7 +27,7 @@ use crate::{Decoder, Effort, Endpoint, Processor, Prompt, ReplyOrigin, Translate
 use answer::AnswerForm;
 use version::Version;
 
-/// What a request for counting may hold, as SDK 2.11.0 names it (`MessageCountTokensParams`).
+/// The keys of a request for counting, as named by SDK 2.11.0 (`MessageCountTokensParams`).
 const COUNTED: [&str; 8] =
     ["model", "system", "tools", "tool_choice", "messages", "thinking", "output_config", "cache_control"];
 
@@ -100,12 +100,12 @@ fn body(
     let mut body = Map::new();
     body.insert("model".into(), json!(prompt.model));
     body.insert("max_tokens".into(), json!(max_tokens));
-    let (format, told) = match form {
+    let (format, instruction) = match form {
         Some(AnswerForm::Schema(format)) => (Some(format), None),
         Some(AnswerForm::Instructions(words)) => (None, Some(words)),
         None => (None, None),
     };
-    let system: Vec<String> = conversation.system.into_iter().chain(told).collect();
+    let system: Vec<String> = conversation.system.into_iter().chain(instruction).collect();
     if !system.is_empty() {
         body.insert("system".into(), json!(system.join("\n\n")));
     }

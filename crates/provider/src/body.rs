@@ -82,7 +82,7 @@ enum Mode {
     },
 }
 
-/// How a stream is cut into events.
+/// The framing of a stream.
 enum Reader {
     Events(EventReader),
     /// One JSON object a line.

@@ -21,8 +21,8 @@ pub struct KnownModel {
 /// a snapshot's date is also looked up without it.
 pub fn known(provider: &str, model: &str, today: &str) -> Option<KnownModel> {
     let (source, lines) = section(provider)?;
-    let found = |model: &str| lines.lines().find(|line| names(line).any(|name| name == model));
-    let line = found(model).or_else(|| found(undated(model)?))?;
+    let line_of = |model: &str| lines.lines().find(|line| names(line).any(|name| name == model));
+    let line = line_of(model).or_else(|| line_of(undated(model)?))?;
     read(line, source, today)
 }
 

@@ -38,7 +38,7 @@ pub enum ReplyError {
     /// run.
     #[error("the response ended before the reply did")]
     CutShort { partial: Box<Reply> },
-    /// The body was whole and held no message: no text, no call, no stop reason. `reply` has the usage, if any came.
+    /// The body is complete and has no message: no text, no call, no stop reason. `reply` has the usage, if any came.
     #[error("the response has no message")]
     Empty { reply: Box<Reply> },
     #[error(transparent)]

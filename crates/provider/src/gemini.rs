@@ -107,7 +107,7 @@ impl Gemini {
     }
 }
 
-/// `answer` is the schema that the answer is held to.
+/// `answer` is the schema that the answer must match.
 fn generation_config(
     prompt: &Prompt<'_>,
     answer: Option<Value>,

@@ -36,7 +36,7 @@ pub(crate) enum Section<'a> {
 impl Section<'_> {
     /// Returns whether the user speaks in it.
     pub(crate) fn has_user(&self) -> bool {
-        matches!(self, Self::Input(said) if said.iter().any(|canister| matches!(canister, Canister::User(_))))
+        matches!(self, Self::Input(canisters) if canisters.iter().any(|canister| matches!(canister, Canister::User(_))))
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn group<'a>(view: &'a [Canister], endpoint: &Endpoint, model: &str) 
         match canister {
             Canister::Supervisor(supervisor) => instructions.push(supervisor.text.trim()),
             Canister::User(_) | Canister::Document(_) => match sections.last_mut() {
-                Some(Section::Input(said)) => said.push(canister),
+                Some(Section::Input(canisters)) => canisters.push(canister),
                 _ => sections.push(Section::Input(vec![canister])),
             },
             Canister::Assistant(_) | Canister::Invocation(_) => {

@@ -1,7 +1,7 @@
 //! Lenient reading of JSON from servers that disagree on types.
 //!
 //! A field that should be a string is sometimes `null`, a number or missing; none of that may end a stream. [`LenientStr`]
-//! takes a string if it is one, borrowed from the event where it holds no escapes, and passes over anything else.
+//! reads a string, borrowed from the event if it has no escapes, and ignores any other type.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// A string, or `None` if the field held something else.
+/// A string, or `None` if the field has another type.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct LenientStr<'a>(pub(crate) Option<Cow<'a, str>>);
 
@@ -85,7 +85,7 @@ impl<'de> Visitor<'de> for LenientStrVisitor {
     }
 }
 
-/// An object of type `T`, or `None` if the field held something else. Read in one pass, where a `RawValue` is read twice.
+/// An object of type `T`, or `None` if the field has another type. Read in one pass, where a `RawValue` is read twice.
 #[derive(Debug)]
 pub(crate) struct LenientObject<T>(pub(crate) Option<T>);
 

@@ -47,7 +47,7 @@ impl LineReader {
         Ok(())
     }
 
-    /// The body is over: hands out what is left.
+    /// Ends the body and returns the remaining line.
     pub(crate) fn finish(
         self,
         each: &mut dyn FnMut(Event<'_>) -> Result<(), DecodeError>,
@@ -80,14 +80,14 @@ mod tests {
 
     fn lines(chunks: &[&[u8]], limit: usize) -> Result<Vec<(String, bool)>, DecodeError> {
         let mut reader = LineReader { line: Vec::new(), limit };
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         let mut each = |event: Event<'_>| {
-            told.push((event.data.to_owned(), event.tail));
+            events.push((event.data.to_owned(), event.tail));
             Ok(())
         };
         chunks.iter().try_for_each(|chunk| reader.feed(chunk, &mut each))?;
         reader.finish(&mut each)?;
-        Ok(told)
+        Ok(events)
     }
 
     #[test]

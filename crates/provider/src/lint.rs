@@ -177,7 +177,7 @@ fn compared(which: LintTarget, written: &Value, sent: &Value) -> Vec<Objection> 
         };
         objections.push(Objection { kind: fault.kind, pointer: fault.pointer.clone(), message, remedy });
     }
-    // What only shows once a `$ref` at the root has become what it refers to.
+    // Faults that appear only after a `$ref` at the root is resolved.
     for fault in after.iter().filter(|fault| fault.effect == Effect::Refused) {
         let pointer = references::written_at(written, &fault.pointer);
         if !is_in(&before, fault.kind, &fault.pointer) && !is_in(&before, fault.kind, &pointer) {
@@ -188,7 +188,7 @@ fn compared(which: LintTarget, written: &Value, sent: &Value) -> Vec<Objection> 
     objections
 }
 
-/// What stood in a definition stands where it was referred to, once references are resolved.
+/// Returns whether a fault in a definition occurs elsewhere after references are resolved.
 fn has_moved(fault: &Fault, after: &[Fault]) -> bool {
     let of_a_definition = ["/$defs/", "/definitions/"].iter().any(|place| fault.pointer.starts_with(place));
     of_a_definition && after.iter().any(|other| other.kind == fault.kind && other.says == fault.says)
@@ -216,9 +216,9 @@ fn merge(objections: Vec<Objection>) -> Vec<Objection> {
             None => merged.push((objection, 0)),
         }
     }
-    let said = |(objection, more): (Objection, usize)| match more {
+    let with_count = |(objection, more): (Objection, usize)| match more {
         0 => objection,
         more => Objection { message: format!("{} (and {more} more)", objection.message), ..objection },
     };
-    merged.into_iter().map(said).collect()
+    merged.into_iter().map(with_count).collect()
 }

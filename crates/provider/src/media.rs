@@ -47,7 +47,7 @@ pub enum Position {
     Result,
 }
 
-/// How media are delivered.
+/// The way in which media are delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
     /// Sent in their position.

@@ -115,7 +115,7 @@ fn is_anthropics(model: &str) -> bool {
     model.starts_with("anthropic/")
 }
 
-/// Behind a proxy Anthropic's rule still holds: no calls in the history without declarations. OpenRouter is known by
+/// Anthropic's rule also applies behind a proxy: no calls in the history without declarations. OpenRouter is known by
 /// its `cache_control`. <https://github.com/camel-ai/owl/issues/532> (LiteLLM, read 2026-11-22).
 fn wants_retired(model: &str, quirks: &Quirks) -> bool {
     quirks.retired_tools || (quirks.cache_control && is_anthropics(model))

@@ -1,6 +1,6 @@
 //! OpenAI Responses: `POST {base}/responses`.
 //!
-//! Nothing is kept on the server unless the endpoint asks for it: `store` is false and every item goes back, reasoning
+//! The server stores nothing unless the endpoint is configured so: `store` is false and every item goes back, reasoning
 //! in its encrypted form. With [`crate::Quirks::stored`] the server keeps replies and the next request names the last
 //! one instead of repeating what led to it; then leaving out old parts of a conversation shortens nothing, since the
 //! server has them all.
@@ -106,7 +106,7 @@ fn control(
     Ok(())
 }
 
-/// Is it a reasoning model, as far as is known? The others answer 400 to `include` ("Encrypted content is not supported
+/// Returns whether the model is known to reason. Other models answer 400 to `include` ("Encrypted content is not supported
 /// with this model") and to `reasoning`: <https://github.com/ShishirPatil/gorilla/issues/1148>,
 /// <https://github.com/NousResearch/hermes-agent/pull/46550> (2026-11). Where nothing is known nothing is asked:
 /// OpenAI fills `encrypted_content` by itself (SDK 3.52.0, `ResponseReasoningItem`).

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 /// One change, for all models or for those that a pattern names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Patch {
-    /// `*` stands for any run of characters; `None` for every model.
+    /// `*` matches any run of characters; `None` matches every model.
     pub models: Option<String>,
     pub change: Change,
 }
@@ -97,26 +97,26 @@ fn parts(pointer: &str) -> Option<Vec<String>> {
     Some(parts.map(|part| part.replace("~1", "/").replace("~0", "~")).collect())
 }
 
-fn walk(place: &mut Value, way: &[String], make: bool, found: &mut dyn FnMut(&mut Value)) {
-    let Some((part, rest)) = way.split_first() else { return found(place) };
+fn walk(place: &mut Value, way: &[String], make: bool, visit: &mut dyn FnMut(&mut Value)) {
+    let Some((part, rest)) = way.split_first() else { return visit(place) };
     match place {
         Value::Object(object) if part == "*" => {
-            object.values_mut().for_each(|next| walk(next, rest, make, found));
+            object.values_mut().for_each(|next| walk(next, rest, make, visit));
         }
         Value::Array(items) if part == "*" => {
-            items.iter_mut().for_each(|next| walk(next, rest, make, found));
+            items.iter_mut().for_each(|next| walk(next, rest, make, visit));
         }
         Value::Object(object) => {
             if make && !object.contains_key(part) {
                 object.insert(part.clone(), Value::Object(Map::new()));
             }
             if let Some(next) = object.get_mut(part) {
-                walk(next, rest, make, found);
+                walk(next, rest, make, visit);
             }
         }
         Value::Array(items) => {
             if let Some(next) = part.parse().ok().and_then(|at: usize| items.get_mut(at)) {
-                walk(next, rest, make, found);
+                walk(next, rest, make, visit);
             }
         }
         _ => {}
@@ -156,7 +156,7 @@ fn remove(parent: &mut Value, part: &str) -> Option<Value> {
     }
 }
 
-/// `*` stands for any run of characters; all else for itself.
+/// Matches a pattern in which `*` matches any run of characters.
 fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };

@@ -88,12 +88,12 @@ pub(crate) fn marked_failure(answer: &Answer<'_>, blobs: &dyn Blobs) -> String {
 
 /// Returns the text of a failed answer, or how the invocation ended if it has no text.
 pub(crate) fn failure(answer: &Answer<'_>, blobs: &dyn Blobs) -> String {
-    let said = joined(contents(answer).iter(), blobs, Placeholder::NotShown);
+    let text = joined(contents(answer).iter(), blobs, Placeholder::NotShown);
     match answer {
-        Answer::Result(result) if said.is_empty() => {
+        Answer::Result(result) if text.is_empty() => {
             format!("the invocation ended as `{}`", result.outcome.label())
         }
-        Answer::Result(_) => said,
+        Answer::Result(_) => text,
         Answer::Missing => "there is no record of how this invocation ended".to_owned(),
     }
 }

@@ -50,7 +50,7 @@ pub trait Processor: Send + Sync {
 pub struct ReplyOrigin {
     /// The number of the reply; invocation ids derive from it.
     pub turn: TurnId,
-    /// The model that was asked for.
+    /// The requested model.
     pub model: String,
     pub endpoint: Endpoint,
 }

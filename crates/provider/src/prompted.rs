@@ -42,7 +42,7 @@ pub(crate) const RESULT: &str = "<tool_response>";
 pub(crate) struct Prompted(pub(crate) Dialect);
 
 impl Processor for Prompted {
-    /// What the system text says of each tool.
+    /// The description of each tool in the system text.
     fn prepare_tools(&self, tools: &[Declaration], _: &Endpoint) -> Result<Vec<Value>, TranslateError> {
         let tool = |tool: &Declaration| {
             let parameters = object_root(tool)?;
@@ -62,8 +62,8 @@ impl Processor for Prompted {
         // text.
         let free = (!tools.is_empty()).then(|| Controls { answer: None, ..prompt.controls.clone() });
         let controls = free.as_ref().unwrap_or(prompt.controls);
-        let told = Prompt { view: &view, tools: &[], controls, ..*prompt };
-        processor(self.0).nativize(&told, endpoint)
+        let described = Prompt { view: &view, tools: &[], controls, ..*prompt };
+        processor(self.0).nativize(&described, endpoint)
     }
 
     fn normalize(&self, head: &Parts, origin: ReplyOrigin) -> Box<dyn Decoder> {

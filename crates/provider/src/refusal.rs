@@ -47,7 +47,7 @@ pub(crate) fn from_json(head: &Head, body: &Value) -> Refusal {
         class => class,
     };
     let request_id = body.get("request_id").and_then(Value::as_str).map(str::to_owned);
-    // A word tells more than a number that repeats the status.
+    // A word is more specific than a number that repeats the status.
     let code = codes.iter().find(|code| code.parse::<u16>().is_err()).or(codes.first()).cloned();
     let mut refusal = build(head, class, &message, code, request_id);
     // Gemini has no header for it.
@@ -118,7 +118,7 @@ fn codes(body: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Within a 200 the body's own number stands for the status (OpenRouter, vLLM).
+/// In a response with status 200, the number in the body replaces the status (OpenRouter, vLLM).
 fn effective_status(head: &Head, codes: &[String]) -> u16 {
     if !head.is_success() {
         return head.status;
@@ -160,7 +160,7 @@ fn classify(status: u16, codes: &[String], message: &str) -> RefusalClass {
 const CONTEXT_CODES: &[&str] =
     &["context_length_exceeded", "exceed_context_size_error", "model_context_window_exceeded"];
 
-/// How providers without a code for it say that a prompt is too long: Anthropic, OpenAI and vLLM, llama.cpp, Ollama, Groq,
+/// Phrases for a prompt that is too long, of providers without a code for it: Anthropic, OpenAI and vLLM, llama.cpp, Ollama, Groq,
 /// xAI, Mistral, Gemini's endpoint, Amazon's.
 const CONTEXT_WORDS: &[&str] = &[
     "prompt is too long",
@@ -192,11 +192,10 @@ const OVERLOAD_CODES: &[&str] = &[
 /// Returns the provider's message, wherever the body has it.
 fn message(body: &Value) -> Option<String> {
     let places = ["/error/message", "/error", "/message", "/detail", "/message/detail", "/errors", ""];
-    let found = places.iter().find_map(|place| words(body.pointer(place)?))?;
+    let mut message = places.iter().find_map(|place| words(body.pointer(place)?))?;
     let error = body.get("error").unwrap_or(body);
     let more =
         |pointer: &str| error.pointer(pointer).and_then(Value::as_str).filter(|more| !more.trim().is_empty());
-    let mut message = found;
     if let Some(provider) = more("/metadata/provider_name") {
         message = format!("{provider}: {message}");
     }

@@ -57,7 +57,7 @@ fn date(value: &str) -> Option<i64> {
             numbers.push(i64::from(number));
         }
     }
-    // The day stands before the year in all three forms.
+    // The day precedes the year in all three forms.
     let [day, year] = numbers.as_slice() else { return None };
     let year = match year {
         0..=69 => year + 2000,

@@ -61,7 +61,7 @@ pub(crate) fn for_openai(tool: &Declaration) -> Result<Map<String, Value>, Trans
     Ok(schema)
 }
 
-/// An array of anything says so.
+/// Adds an empty `items` to arrays without one, at any depth.
 fn give_items(schema: &mut Map<String, Value>) {
     let is_array = match schema.get("type") {
         Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "array"),
@@ -148,7 +148,7 @@ fn name_what_is_required(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Does a schema without a type leave it open what the arguments are?
+/// Returns whether a schema without a type has no other keyword that restricts the type.
 fn says_nothing(schema: &Map<String, Value>) -> bool {
     !COMBINATORS
         .iter()

@@ -91,7 +91,7 @@ impl EventReader {
         Ok(())
     }
 
-    /// The body is over: hands out what is left.
+    /// Ends the body and returns the remaining event.
     pub(crate) fn finish(
         mut self,
         each: &mut dyn FnMut(Event<'_>) -> Result<(), DecodeError>,
@@ -171,12 +171,12 @@ mod tests {
 
     use super::*;
 
-    type Told = (String, String, bool);
+    type OwnedEvent = (String, String, bool);
 
-    fn read(chunks: &[&[u8]]) -> Result<Vec<Told>, DecodeError> {
-        let mut told = Vec::new();
+    fn read(chunks: &[&[u8]]) -> Result<Vec<OwnedEvent>, DecodeError> {
+        let mut events = Vec::new();
         let mut each = |event: Event<'_>| {
-            told.push((event.name.to_owned(), event.data.to_owned(), event.tail));
+            events.push((event.name.to_owned(), event.data.to_owned(), event.tail));
             Ok(())
         };
         let mut reader = EventReader::with_limit(64);
@@ -184,12 +184,12 @@ mod tests {
             reader.feed(chunk, &mut each)?;
         }
         reader.finish(&mut each)?;
-        Ok(told)
+        Ok(events)
     }
 
     #[test]
     fn every_form_of_an_event_is_read() {
-        for (body, told) in [
+        for (body, expected) in [
             (&b"data: a\n\n"[..], vec![("", "a", false)]),
             (b"data:a\r\n\r\ndata: b\r\n\r\n", vec![("", "a", false), ("", "b", false)]),
             (b"event: x\r\ndata: a\r\ndata: b\r\n\r\n", vec![("x", "a\nb", false)]),
@@ -208,8 +208,9 @@ mod tests {
             (b"data: \xff\xc3(\n\n", vec![("", "\u{fffd}\u{fffd}(", false)]),
             ("data: é🦀\n\n".as_bytes(), vec![("", "é🦀", false)]),
         ] {
-            let told: Vec<Told> = told.into_iter().map(|(n, d, t)| (n.into(), d.into(), t)).collect();
-            assert_eq!(read(&[body]).unwrap(), told, "{:?}", String::from_utf8_lossy(body));
+            let expected: Vec<OwnedEvent> =
+                expected.into_iter().map(|(n, d, t)| (n.into(), d.into(), t)).collect();
+            assert_eq!(read(&[body]).unwrap(), expected, "{:?}", String::from_utf8_lossy(body));
         }
     }
 

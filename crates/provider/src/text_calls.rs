@@ -22,7 +22,7 @@ use converse_canister::Declaration;
 
 use shape::{Trust, calls_in_json, calls_in_python, offered};
 
-/// More are not looked for: one is enough to tell the user.
+/// Limit on the calls that are searched for; one is enough to warn the user.
 const MAX_CALLS: usize = 16;
 
 /// An invocation that was written and not made.
@@ -30,11 +30,11 @@ const MAX_CALLS: usize = 16;
 pub struct TextCall {
     /// As it is offered.
     pub tool: String,
-    /// What the form is known by: `<tool_call>`, `[TOOL_CALLS]`, `json`.
+    /// The marker of the form: `<tool_call>`, `[TOOL_CALLS]`, `json`.
     pub form: &'static str,
 }
 
-/// What follows a marker.
+/// The content after a marker.
 #[derive(Clone, Copy)]
 enum After {
     /// JSON, or the tool's name.
@@ -131,7 +131,7 @@ fn named(text: &str, tools: &[Declaration]) -> Option<String> {
     offered(name, tools).filter(|_| goes_on)
 }
 
-/// Fences that say what is in them; those that only say JSON must be the end of the text.
+/// Fences whose label names calls; a fence that is labelled only as JSON must end the text.
 fn fenced(text: &str, tools: &[Declaration]) -> Vec<TextCall> {
     let mut calls = Vec::new();
     let parts: Vec<&str> = text.split("```").collect();

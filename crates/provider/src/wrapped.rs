@@ -13,7 +13,7 @@ pub fn wrapped(mut schema: Value) -> Value {
     let mut root = Map::new();
     if let Some(object) = schema.as_object_mut() {
         for key in ["$schema", "$id", "$defs", "definitions"] {
-            root.extend(object.shift_remove(key).map(|held| (key.to_owned(), held)));
+            root.extend(object.shift_remove(key).map(|value| (key.to_owned(), value)));
         }
     }
     moved(&mut schema);
@@ -36,11 +36,11 @@ const NAMED: [&str; 5] = ["properties", "patternProperties", "dependentSchemas",
 fn moved(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
-            for (key, held) in object.iter_mut() {
-                match held {
+            for (key, value) in object.iter_mut() {
+                match value {
                     Value::String(target) if key == "$ref" => moved_target(target),
-                    held if NAMED.contains(&key.as_str()) => moved_within(held),
-                    held if !DATA.contains(&key.as_str()) => moved(held),
+                    value if NAMED.contains(&key.as_str()) => moved_within(value),
+                    value if !DATA.contains(&key.as_str()) => moved(value),
                     _ => {}
                 }
             }

@@ -60,14 +60,14 @@ fn replay(cassette: &Value, dialect: Dialect) {
     let endpoint = row(provider).unwrap().endpoint(None);
     assert_eq!(endpoint.dialect, dialect);
     let mut transcript = Transcript::new();
-    let mut said = 0;
+    let mut seen = 0;
     for exchange in cassette["exchanges"].as_array().unwrap() {
         let request = &exchange["request"]["json"];
         let messages = request["messages"].as_array().or(request["input"].as_array()).unwrap();
         if transcript.as_slice().is_empty() {
             begin(&mut transcript, request);
         }
-        for message in &messages[said..] {
+        for message in &messages[seen..] {
             hear(&mut transcript, message);
         }
         let model = request["model"].as_str().unwrap();
@@ -78,7 +78,7 @@ fn replay(cassette: &Value, dialect: Dialect) {
             transcript.push(canister).unwrap();
         }
         // What the client sends next begins with all this and its own copy of the reply, which nobody hears.
-        said = messages.len();
+        seen = messages.len();
     }
 }
 

@@ -27,7 +27,7 @@ const WIRES: [(&str, &str); 5] = [
     ("ollama-native", "/function/parameters"),
 ];
 
-fn told(provider: &str, pointer: &str, schema: &Value) -> Value {
+fn narrowed(provider: &str, pointer: &str, schema: &Value) -> Value {
     let endpoint = row(provider).unwrap().endpoint(None);
     let tool = Declaration {
         name: ToolName::new("t").unwrap(),
@@ -39,8 +39,8 @@ fn told(provider: &str, pointer: &str, schema: &Value) -> Value {
         Ok(tools) => match tools[0].pointer(pointer) {
             None => json!("none"),
             // As texts: the order of keys counts.
-            Some(told) if format!("{told}") == format!("{schema}") => json!("unchanged"),
-            Some(told) => told.clone(),
+            Some(narrowed) if format!("{narrowed}") == format!("{schema}") => json!("unchanged"),
+            Some(narrowed) => narrowed.clone(),
         },
     }
 }
@@ -55,20 +55,20 @@ fn each_wire_is_told_this_of_a_schema() {
     for file in files {
         let written = fs::read_to_string(&file).unwrap();
         let golden: Value = serde_json::from_str(&written).unwrap();
-        let mut found = Map::new();
-        found.insert("schema".to_owned(), golden["schema"].clone());
+        let mut actual = Map::new();
+        actual.insert("schema".to_owned(), golden["schema"].clone());
         for (provider, pointer) in WIRES {
             let dialect = row(provider).unwrap().dialect.label().to_owned();
-            found.insert(dialect, told(provider, pointer, &golden["schema"]));
+            actual.insert(dialect, narrowed(provider, pointer, &golden["schema"]));
         }
-        assert_eq!(found.len(), 1 + Dialect::ALL.len());
-        let found = format!("{}\n", serde_json::to_string_pretty(&found).unwrap());
+        assert_eq!(actual.len(), 1 + Dialect::ALL.len());
+        let actual = format!("{}\n", serde_json::to_string_pretty(&actual).unwrap());
         match env::var("CONVERSE_BLESS") {
             Ok(part) if part == "1" || file.to_string_lossy().contains(&part) => {
-                fs::write(&file, &found).unwrap()
+                fs::write(&file, &actual).unwrap()
             }
             Ok(_) => {}
-            Err(_) if found != written => wrong.push(format!("{}\n{found}", file.display())),
+            Err(_) if actual != written => wrong.push(format!("{}\n{actual}", file.display())),
             Err(_) => {}
         }
     }
@@ -87,7 +87,7 @@ fn a_schema_that_would_explode_does_not() {
         .collect();
     let schema =
         json!({ "type": "object", "properties": { "a": { "$ref": "#/$defs/d0" } }, "$defs": definitions });
-    let told = told("gemini", "/parametersJsonSchema", &schema).to_string();
-    assert!(told.len() < 400_000, "{}", told.len());
-    assert!(told.contains("\"title\"") && !told.contains("$ref") && !told.contains("$defs"));
+    let narrowed = narrowed("gemini", "/parametersJsonSchema", &schema).to_string();
+    assert!(narrowed.len() < 400_000, "{}", narrowed.len());
+    assert!(narrowed.contains("\"title\"") && !narrowed.contains("$ref") && !narrowed.contains("$defs"));
 }

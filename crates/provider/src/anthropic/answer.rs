@@ -21,7 +21,7 @@ const MAX_UNIONS: usize = 16;
 const MAX_DEPTH: usize = 64;
 const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
-/// How the model learns of the form.
+/// How the form of the answer is sent to the model.
 #[derive(Debug, PartialEq)]
 pub(super) enum AnswerForm {
     /// The value of `output_config.format`.
@@ -70,19 +70,19 @@ impl Narrowing<'_> {
         }
         rest.shift_remove("$schema");
         rest.shift_remove("$id");
-        let said: Vec<_> = ["title", "description"]
+        let annotations: Vec<_> = ["title", "description"]
             .iter()
             .filter_map(|key| Some((*key, rest.shift_remove(*key)?)))
             .collect();
         self.shape(&mut strict, &mut rest, depth)?;
-        for (key, words) in said {
+        for (key, words) in annotations {
             strict.insert(key.to_owned(), words);
         }
         describe(&mut strict, &rest);
         Some(Value::Object(strict))
     }
 
-    /// What a value may be. What is taken up is removed from `rest`.
+    /// Translates the keywords about the type of a value. Those that are used are removed from `rest`.
     fn shape(
         &mut self,
         strict: &mut Map<String, Value>,
@@ -189,7 +189,7 @@ impl Narrowing<'_> {
         Some(())
     }
 
-    /// Does following a reference come to an end? A schema that refers to itself is refused.
+    /// Follows a reference to its end; `None` if there is none, as in a schema that refers to itself.
     fn ends(&self, reference: &str, hops: usize) -> Option<()> {
         let (section, name) = reference.strip_prefix("#/")?.split_once('/')?;
         if hops > DEFINITIONS_DEEP || !DEFINITIONS.contains(&section) {
@@ -205,18 +205,18 @@ impl Narrowing<'_> {
 /// A chain of references that is longer is taken for a circle.
 const DEFINITIONS_DEEP: usize = 8;
 
-fn collect<'v>(value: &'v Value, found: &mut Vec<&'v str>, depth: usize) {
+fn collect<'v>(value: &'v Value, references: &mut Vec<&'v str>, depth: usize) {
     match value {
         _ if depth > MAX_DEPTH => {}
         Value::Object(object) => {
-            found.extend(object.get("$ref").and_then(Value::as_str));
-            object.values().for_each(|value| collect(value, found, depth + 1));
+            references.extend(object.get("$ref").and_then(Value::as_str));
+            object.values().for_each(|value| collect(value, references, depth + 1));
         }
-        Value::Array(list) => list.iter().for_each(|value| collect(value, found, depth + 1)),
+        Value::Array(list) => list.iter().for_each(|value| collect(value, references, depth + 1)),
         _ => {}
     }
-    found.sort_unstable();
-    found.dedup();
+    references.sort_unstable();
+    references.dedup();
 }
 
 fn is_primitive(literal: &Value) -> bool {
@@ -239,7 +239,7 @@ fn keep(
     }
 }
 
-/// What is left of a schema, for the model to read.
+/// Formats the remaining keywords of a schema for the model.
 fn describe(strict: &mut Map<String, Value>, rest: &Map<String, Value>) {
     if rest.is_empty() {
         return;

@@ -102,7 +102,7 @@ impl MessageAssembly {
     }
 }
 
-/// Why the model refused, if the details say it in words or at least name a category.
+/// Returns why the model refused: the text of the details, or the category.
 fn refusal_reason(details: Option<&RawValue>) -> Option<String> {
     let details = value(details)?;
     let word = |key: &str| details.get(key).and_then(Value::as_str).filter(|word| !word.is_empty());
@@ -134,30 +134,31 @@ impl Assembly for MessageAssembly {
             return Ok(());
         }
         let mut repaired = None;
-        let told: StreamEvent<'_> = read(event.data, &mut repaired)?;
+        let parsed: StreamEvent<'_> = read(event.data, &mut repaired)?;
         // A proxy's error may come in its own form.
-        if told.error.is_some() {
+        if parsed.error.is_some() {
             return Err(refused(event.data));
         }
-        let kind = if event.name.is_empty() { told.kind.text().unwrap_or_default() } else { event.name };
-        let index = || count(told.index).ok_or_else(|| malformed("a content block without an index"));
+        let kind = if event.name.is_empty() { parsed.kind.text().unwrap_or_default() } else { event.name };
+        let index = || count(parsed.index).ok_or_else(|| malformed("a content block without an index"));
         match kind {
             "message_start" => {
-                self.begin(told.message.ok_or_else(|| malformed("no message in `message_start`"))?)
+                self.begin(parsed.message.ok_or_else(|| malformed("no message in `message_start`"))?)
             }
             "content_block_start" => {
-                let raw = told.content_block.ok_or_else(|| malformed("no block in `content_block_start`"))?;
+                let raw =
+                    parsed.content_block.ok_or_else(|| malformed("no block in `content_block_start`"))?;
                 self.begin_block(index()?, raw.get())?.announce(out);
                 Ok(())
             }
             "content_block_delta" => {
                 let index = index()?;
-                let delta = told.delta.ok_or_else(|| malformed("no delta in `content_block_delta`"))?;
+                let delta = parsed.delta.ok_or_else(|| malformed("no delta in `content_block_delta`"))?;
                 self.grow_block(index, delta, out)
             }
             "message_delta" => {
-                self.usage.update(told.usage);
-                if let Some(delta) = told.delta {
+                self.usage.update(parsed.usage);
+                if let Some(delta) = parsed.delta {
                     self.note_stop(&delta.stop_reason, delta.stop_details);
                 }
                 Ok(())

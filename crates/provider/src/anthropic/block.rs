@@ -35,7 +35,7 @@ pub(super) struct Block {
     citations: Vec<Value>,
     id: Option<String>,
     name: String,
-    /// Which of the reply's invocations it is.
+    /// The index among the invocations of the reply.
     pub(super) call: Option<usize>,
 }
 
@@ -121,7 +121,7 @@ impl Block {
         }
     }
 
-    /// What it means, and its native form. `truncated` is a reply that was cut by a limit: thinking that has not
+    /// Returns the content and the native form. `truncated` is a reply that was cut by a limit: thinking that has not
     /// come to its signature is refused on replay.
     pub(super) fn end(mut self, truncated: bool) -> (Option<Piece>, Option<Value>) {
         self.complete_form();

@@ -37,8 +37,8 @@ pub(super) fn mark(body: &mut Map<String, Value>) {
         mark_system(system);
     }
     if let Some(Value::Array(messages)) = body.get_mut("messages") {
-        let said = messages.iter_mut().rev().filter(|message| message["role"] == "user");
-        for message in said.take(2) {
+        let inputs = messages.iter_mut().rev().filter(|message| message["role"] == "user");
+        for message in inputs.take(2) {
             let blocks = message.get_mut("content").and_then(Value::as_array_mut);
             if let Some(last) = blocks.and_then(|blocks| blocks.last_mut()) {
                 put(last);

@@ -1,4 +1,4 @@
-//! What Anthropic sends, as borrowed views of an event's text. Only what is used is named; the rest is passed over.
+//! Events of Anthropic, as borrowed views of their text. Only used fields are named; others are ignored.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -42,11 +42,11 @@ pub(crate) fn messages(
     let mut paused = false;
     for section in &grouped.sections {
         match section {
-            Section::Input(said) => {
+            Section::Input(canisters) => {
                 append(
                     &mut messages,
                     Role::User,
-                    said.iter().flat_map(|canister| said_blocks(canister, &media)),
+                    canisters.iter().flat_map(|canister| input_blocks(canister, &media)),
                 );
             }
             Section::Turn(turn) => {
@@ -100,7 +100,7 @@ fn text_block(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-fn said_blocks(canister: &Canister, media: &Media<'_>) -> Vec<Value> {
+fn input_blocks(canister: &Canister, media: &Media<'_>) -> Vec<Value> {
     match canister {
         Canister::User(user) => user
             .content
@@ -141,7 +141,7 @@ fn titled(mut block: Value, title: &str) -> Value {
     block
 }
 
-/// One piece of content as a block that a user message or a successful result may hold.
+/// Formats content as a block of a user message or of a successful result.
 fn block(content: &Content, place: Position, title: Option<&str>, media: &Media<'_>) -> Option<Value> {
     let Some(shown) = media.inline(content, place) else {
         return media.words(content, place).map(|text| text_block(&text));
@@ -156,7 +156,7 @@ fn block(content: &Content, place: Position, title: Option<&str>, media: &Media<
     })
 }
 
-/// A turn in words that any model understands. Empty if it says nothing and calls nothing.
+/// Formats a turn as plain text for any model. Empty if the turn has neither text nor calls.
 fn neutral_blocks(turn: &Turn<'_>) -> Vec<Value> {
     let mut blocks = Vec::new();
     for part in &turn.parts {

@@ -27,7 +27,7 @@ const LEAST: u32 = 1024;
 /// Beyond it the vendor advises batches: such requests take too long for a connection.
 const MOST: u32 = 32_000;
 
-/// What is sent about it.
+/// The keys of a request that control thinking.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Thought {
     pub(super) thinking: Option<Value>,
@@ -68,7 +68,7 @@ fn adaptive() -> Value {
     json!({ "type": "adaptive", "display": "summarized" })
 }
 
-/// No effort was named: as the model does, but to be seen if the user wants to see it. What does not go with thinking
+/// Without an effort the model decides; its thoughts are shown if the user wants to see them. What does not go with thinking
 /// was asked for expressly, so it wins.
 fn default_thinking(prompt: &Prompt<'_>) -> Thought {
     let controls = prompt.controls;

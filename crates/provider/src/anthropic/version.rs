@@ -1,4 +1,4 @@
-//! Which of the two API versions a request is written for.
+//! Chooses one of the two API versions for a request.
 //!
 //! `2026-10-21` refuses `temperature`, `top_p` and `top_k` even at their defaults, `document` blocks that stand directly
 //! in an assistant message, and citations on a user's text. `2023-06-01` takes all three, and it is the one that
@@ -43,7 +43,7 @@ impl Version {
         Ok(version)
     }
 
-    /// Does it refuse what the older one takes?
+    /// Returns whether this version refuses keys that the older one accepts.
     pub(super) fn is_strict(&self) -> bool {
         self.0.as_str() >= NEW
     }

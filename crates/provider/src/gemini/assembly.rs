@@ -150,7 +150,7 @@ struct WireUsage {
 
 impl WireUsage {
     fn update(&mut self, usage: &UsageMetadata<'_>) {
-        for (mine, said) in [
+        for (mine, reported) in [
             (&mut self.prompt, usage.prompt_token_count),
             (&mut self.cached, usage.cached_content_token_count),
             (&mut self.tool_use, usage.tool_use_prompt_token_count),
@@ -158,7 +158,7 @@ impl WireUsage {
             (&mut self.thoughts, usage.thoughts_token_count),
             (&mut self.total, usage.total_token_count),
         ] {
-            *mine = count(said).or(*mine);
+            *mine = count(reported).or(*mine);
         }
     }
 

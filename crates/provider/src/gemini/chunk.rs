@@ -1,4 +1,4 @@
-//! What Gemini sends, as borrowed views of its text: a chunk of a stream and a whole response have the same form.
+//! Responses of Gemini, as borrowed views of their text. A chunk of a stream and a whole response have the same form.
 //!
 //! `GenerateContentResponse` of <https://ai.google.dev/api/generate-content> and google-genai 3.4.0 (checked 2026-11).
 

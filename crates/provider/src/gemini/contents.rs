@@ -40,11 +40,11 @@ pub(super) fn contents(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Conve
     let mut contents: Vec<(Role, Vec<Value>)> = Vec::new();
     for section in &grouped.sections {
         match section {
-            Section::Input(said) => {
+            Section::Input(canisters) => {
                 append(
                     &mut contents,
                     Role::User,
-                    said.iter().flat_map(|canister| said_parts(canister, &media)),
+                    canisters.iter().flat_map(|canister| input_parts(canister, &media)),
                 );
             }
             Section::Turn(turn) => {
@@ -84,15 +84,17 @@ fn append(contents: &mut Vec<(Role, Vec<Value>)>, role: Role, parts: impl IntoIt
     }
 }
 
-fn said_parts(canister: &Canister, media: &Media<'_>) -> Vec<Value> {
+fn input_parts(canister: &Canister, media: &Media<'_>) -> Vec<Value> {
     match canister {
-        Canister::User(user) => user.content.iter().filter_map(|content| said_part(content, media)).collect(),
+        Canister::User(user) => {
+            user.content.iter().filter_map(|content| input_part(content, media)).collect()
+        }
         Canister::Document(document) => document_parts(document, media),
         _ => Vec::new(),
     }
 }
 
-fn said_part(content: &Content, media: &Media<'_>) -> Option<Value> {
+fn input_part(content: &Content, media: &Media<'_>) -> Option<Value> {
     match media.inline(content, Position::UserMessage) {
         Some(shown) => Some(inline_data(&shown)),
         None => media.words(content, Position::UserMessage).map(|text| json!({ "text": text })),
@@ -121,7 +123,7 @@ fn document_parts(document: &Document, media: &Media<'_>) -> Vec<Value> {
     std::iter::once(json!({ "text": text })).chain(shown).collect()
 }
 
-/// A turn in words that any model understands. Empty if it says nothing and calls nothing.
+/// Formats a turn as plain text for any model. Empty if the turn has neither text nor calls.
 fn neutral_parts(turn: &Turn<'_>, signed: bool) -> Vec<Value> {
     let mut parts = Vec::new();
     let mut unsigned = signed;

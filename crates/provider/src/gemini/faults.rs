@@ -1,4 +1,4 @@
-//! What Google's errors say beyond status and message: `error.details`, a list of typed things.
+//! Details of Google's errors beyond status and message: `error.details`, a list of typed objects.
 //!
 //! `RetryInfo.retryDelay` is a duration of protobuf (`"17s"`, `"0.5s"`); `ErrorInfo.reason` a code
 //! (`API_KEY_INVALID`, which comes with a 400); `QuotaFailure` names the quota, and one for a day is not over in a
@@ -14,7 +14,7 @@ fn details(body: &Value) -> impl Iterator<Item = &Value> {
     body.pointer("/error/details").and_then(Value::as_array).into_iter().flatten().take(16)
 }
 
-/// The wait that the body asks for.
+/// Returns the delay that the body requests.
 pub(crate) fn retry_delay(body: &Value) -> Option<Duration> {
     let delay = details(body).find_map(|detail| detail.get("retryDelay")?.as_str())?;
     let seconds = delay.trim().strip_suffix('s')?;
@@ -26,7 +26,7 @@ pub(crate) fn reasons(body: &Value) -> impl Iterator<Item = String> {
     details(body).filter_map(|detail| detail.get("reason")?.as_str()).map(str::to_owned)
 }
 
-/// Is it a quota for a day that is used up?
+/// Returns whether a daily quota is used up.
 pub(crate) fn spent_for_today(body: &Value) -> bool {
     details(body)
         .filter_map(|detail| detail.get("violations")?.as_array())

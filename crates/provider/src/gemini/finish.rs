@@ -31,22 +31,23 @@ const DECLINED: [&str; 13] = [
     "JAILBREAK",
 ];
 
-/// The end of a reply; `None` if it goes on.
+/// Returns the end of a reply; `None` if the reply continues.
 pub(super) fn stop(reason: &str, message: Option<&str>) -> Result<Option<Stop>, Fault> {
-    let told = |word: &str| message.map_or_else(|| word.to_owned(), |message| format!("{word}: {message}"));
+    let explained =
+        |word: &str| message.map_or_else(|| word.to_owned(), |message| format!("{word}: {message}"));
     Ok(Some(match reason {
         "FINISH_REASON_UNSPECIFIED" => return Ok(None),
-        // Also with calls, and at a stop sequence, which it does not tell apart.
+        // Also with calls and at a stop sequence; the reason is the same.
         "STOP" => Stop::End,
         "MAX_TOKENS" | "CONTINUATION" => Stop::Truncated,
         "MISSING_THOUGHT_SIGNATURE" => {
-            let message = told("the conversation lacks a signature of the model's thoughts");
+            let message = explained("the conversation lacks a signature of the model's thoughts");
             return Err(Fault::Refused(json!({
                 "error": { "code": 400, "status": reason, "message": message }
             })));
         }
         word if BROKEN.contains(&word) => return Err(Fault::BrokenOff(word.to_owned())),
-        word if DECLINED.contains(&word) => Stop::Refused { reason: Some(told(word)) },
+        word if DECLINED.contains(&word) => Stop::Refused { reason: Some(explained(word)) },
         other => Stop::Other(other.to_owned()),
     }))
 }

@@ -49,7 +49,7 @@ pub(super) fn path(model: &str) -> Result<String, TranslateError> {
 }
 
 /// The base without its version, and the version: the endpoint's, else the one that the base URL ends with, else
-/// `v1beta`, which alone knows everything that is sent here.
+/// `v1beta`, the only version with every field that is sent here.
 pub(super) fn base_and_version(endpoint: &Endpoint) -> Result<(&str, &str), TranslateError> {
     let base = endpoint.base_url.trim().trim_end_matches('/');
     let (base, written) = match base.rsplit_once('/') {

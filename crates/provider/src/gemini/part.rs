@@ -120,7 +120,7 @@ fn fragment(form: &Map<String, Value>, thought: bool) -> Option<&str> {
     (marked == thought && form.len() == keys).then(|| form.get("text").and_then(Value::as_str)).flatten()
 }
 
-/// What a fragment may be appended to.
+/// Returns the text of the last part if a fragment may be appended to it.
 fn last_text(last: &mut Value, thought: bool) -> Option<&mut String> {
     let last = last.as_object_mut()?;
     fragment(last, thought)?;
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn fragments_are_joined_where_nothing_is_lost() {
-        for (came, kept, told) in [
+        for (came, kept, count) in [
             (vec![r#"{"text":"a"}"#, r#"{"text":"b"}"#], r#"[{"text":"ab"}]"#, 2),
             // The order of keys is that of the first one.
             (
@@ -189,7 +189,7 @@ mod tests {
             let (mut parts, mut deltas) = (PartList::default(), Vec::new());
             came.iter().for_each(|raw| parts.add(raw, &mut deltas).unwrap());
             assert_eq!(Value::Array(parts.native).to_string(), kept, "{came:?}");
-            assert_eq!(deltas.len(), told, "{came:?}");
+            assert_eq!(deltas.len(), count, "{came:?}");
         }
     }
 }

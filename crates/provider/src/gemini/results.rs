@@ -15,7 +15,7 @@ use crate::grouping::{Call, Turn};
 use crate::media::{Media, Position, heading};
 use crate::plain;
 
-/// What answers a turn: its responses, then the media that do not fit into them.
+/// Returns the parts that answer a turn: its responses, then the media that do not fit into them.
 pub(super) fn parts(turn: &Turn<'_>, blobs: &dyn Blobs, media: &Media<'_>) -> Vec<Value> {
     let mut parts: Vec<Value> = turn.calls().map(|call| part(call, blobs, media)).collect();
     let shown = media.behind(turn);

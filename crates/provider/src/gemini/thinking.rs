@@ -16,14 +16,14 @@ use crate::{Effort, Facts, Thinking, TranslateError};
 
 /// Prefixes of the models that accept `minimal`; the lowest level of others is `low`.
 const MINIMAL: [&str; 3] = ["gemini-3-flash", "gemini-3.1-flash-lite", "gemini-3.5-flash"];
-/// A model that knows only `low` and `high`.
+/// A model that accepts only `low` and `high`.
 const NO_MEDIUM: &str = "gemini-3-pro";
 /// A model whose reasoning cannot be switched off, and its smallest budget.
 const ALWAYS_THINKS: (&str, u32) = ("gemini-2.5-pro", 128);
 /// Models for images and audio have other controls, if any.
 const OTHERS: [&str; 5] = ["image", "tts", "live", "audio", "embedding"];
 
-/// `thinkingConfig`, if there is anything to say.
+/// Returns `thinkingConfig`, if it has any key.
 pub(super) fn config(
     model: &str,
     facts: &Facts,

@@ -61,15 +61,15 @@ const STRICT_ENUM: usize = 1000;
 /// Some four thousand tokens.
 const LARGE: usize = 16 * 1024;
 
-pub(super) fn finding_if(found: bool, below: &str) -> Vec<Finding> {
-    if found { vec![(below.to_owned(), String::new())] } else { Vec::new() }
+pub(super) fn finding_if(applies: bool, below: &str) -> Vec<Finding> {
+    if applies { vec![(below.to_owned(), String::new())] } else { Vec::new() }
 }
 
 pub(super) fn root_type(node: &SchemaNode<'_>) -> Vec<Finding> {
     let kind = node.get("type");
-    let found =
+    let applies =
         node.is_root() && node.get("$ref").is_none() && kind.and_then(Value::as_str) != Some("object");
-    finding_if(found, if kind.is_some() { "/type" } else { "" })
+    finding_if(applies, if kind.is_some() { "/type" } else { "" })
 }
 
 pub(super) fn no_properties(node: &SchemaNode<'_>) -> Vec<Finding> {
@@ -95,7 +95,7 @@ pub(super) fn no_type(node: &SchemaNode<'_>) -> Vec<Finding> {
     finding_if(node.schema.is_object() && !says && is_value_schema(node), "")
 }
 
-/// Is it the schema of a property, of an entry, or one of several for them?
+/// Returns whether this is the schema of a property, of an entry, or one of several alternatives for them.
 fn is_value_schema(node: &SchemaNode<'_>) -> bool {
     let mut segments = node.pointer.rsplit('/');
     let (last, before) = (segments.next(), segments.next());

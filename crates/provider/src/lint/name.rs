@@ -5,7 +5,7 @@ use converse_canister::ToolName;
 
 use super::{LintTarget, Objection, Remedy};
 
-/// What a provider takes.
+/// The names that a provider accepts.
 struct Rule {
     whom: LintTarget,
     /// Characters.
@@ -89,9 +89,9 @@ mod tests {
             (&longer, [false, false, false]),
         ] {
             let shown = ToolName::cleaned(wanted);
-            let found = LintTarget::ALL.map(|which| lint_name(which, wanted, &shown));
-            assert_eq!(found.each_ref().map(Option::is_none), taken, "{wanted}");
-            for objection in found.into_iter().flatten() {
+            let objections = LintTarget::ALL.map(|which| lint_name(which, wanted, &shown));
+            assert_eq!(objections.each_ref().map(Option::is_none), taken, "{wanted}");
+            for objection in objections.into_iter().flatten() {
                 assert_eq!(objection.remedy, Remedy::Adapted, "{wanted}");
                 assert!(objection.message.contains(shown.as_str()), "{}", objection.message);
             }

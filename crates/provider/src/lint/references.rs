@@ -138,7 +138,7 @@ impl<'a> Graph<'a> {
 
     fn target(&self, reference: &str) -> Target {
         let Some(fragment) = reference.strip_prefix('#') else { return Target::Elsewhere };
-        let found = match fragment {
+        let target = match fragment {
             "" => self.numbers.get(""),
             pointer if pointer.starts_with('/') => self.numbers.get(pointer),
             anchor => {
@@ -146,9 +146,9 @@ impl<'a> Graph<'a> {
                 self.nodes.iter().find(named).and_then(|node| self.numbers.get(node.pointer.as_str()))
             }
         };
-        match found {
+        match target {
             Some(number) => Target::Within(*number),
-            // It exists, only not at a place where schemas stand: some other tool's business.
+            // The target exists, but not where schemas are; other tools may use it.
             None if self.root.pointer(fragment).is_some() => Target::Within(0),
             None => Target::Nowhere,
         }

@@ -1,9 +1,9 @@
-//! What providers reject of schemas that are valid, as data: who, where, what happens, and where it is known from.
+//! Valid schemas that providers reject, as data: the provider, the place, the effect and the source.
 //!
 //! "Error text" names a public report that quotes the provider's own 400. All checked 2026-11.
 //!
 //! OpenAI's pattern for names of properties, its `$ref` only into top-level definitions and its required
-//! `additionalProperties` are rules of strict mode, which converse never asks for, so they are no rows.
+//! `additionalProperties` are rules of strict mode, which converse never requests, so they have no rows.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ struct Row {
     whom: &'static [LintTarget],
     find: Find,
     effect: Effect,
-    /// Follows the provider's name; `{}` is what was found.
+    /// Follows the provider's name; `{}` is replaced by the matched keyword.
     says: &'static str,
 }
 
@@ -150,7 +150,7 @@ const ROWS: &[Row] = &[
         effect: OtherField,
         says: "requires `items` in each array in `parameters`",
     },
-    // `parameters` is a message of its own, in which no truth value stands for a schema.
+    // `parameters` is a protobuf message, which does not allow a boolean as a schema.
     Row {
         kind: "boolean-schema",
         whom: &[Gemini],
@@ -176,7 +176,7 @@ const ROWS: &[Row] = &[
         effect: OtherField,
         says: "accepts `properties` only if `type` is `object` in `parameters`",
     },
-    // Error text: "required[0]: property is not defined", of `parameters`. That the other field takes it is nowhere said.
+    // Error text: "required[0]: property is not defined", of `parameters`. No source says that the other field accepts it.
     Row {
         kind: "required-unknown",
         whom: &[Gemini],
@@ -219,8 +219,8 @@ pub(super) fn faults(which: LintTarget, nodes: &[SchemaNode<'_>]) -> Vec<Fault> 
 impl Row {
     fn faults(&self, node: &SchemaNode<'_>) -> Vec<Fault> {
         let keywords = |keys: &[&str]| {
-            let found = keys.iter().filter(|key| node.get(key).is_some());
-            found.map(|key| (format!("/{}", escaped(key)), (*key).to_owned())).collect()
+            let present = keys.iter().filter(|key| node.get(key).is_some());
+            present.map(|key| (format!("/{}", escaped(key)), (*key).to_owned())).collect()
         };
         let hits: Vec<Finding> = match self.find {
             Find::Root(keys) if node.is_root() => keywords(keys),

@@ -46,11 +46,11 @@ fn the_objections_to_many_schemas_are_these() {
     for row in rows {
         let schema = &row["schema"];
         let [anthropic, openai, gemini] = LintTarget::ALL.map(|which| lines(which, schema));
-        let found = json!({
+        let actual = json!({
             "name": row["name"], "schema": schema, "anthropic": anthropic, "openai": openai, "gemini": gemini
         });
-        if found != row {
-            different.push(found.to_string());
+        if actual != row {
+            different.push(actual.to_string());
         }
     }
     assert!(different.is_empty(), "found:\n{}", different.join("\n"));

@@ -26,17 +26,17 @@ impl<'a> SchemaNode<'a> {
         self.schema.get(key)
     }
 
-    /// Does it say that a value may be of this type?
+    /// Returns whether a value may be of this type.
     pub(super) fn may_be(&self, kind: &str) -> bool {
         match self.get("type") {
-            Some(Value::String(said)) => said == kind,
-            Some(Value::Array(said)) => said.iter().any(|said| said == kind),
+            Some(Value::String(name)) => name == kind,
+            Some(Value::Array(names)) => names.iter().any(|name| name == kind),
             _ => false,
         }
     }
 }
 
-/// The root first, then as they stand.
+/// Returns all nodes in document order, starting with the root.
 pub(super) fn nodes(root: &Value) -> Vec<SchemaNode<'_>> {
     let mut nodes = Vec::new();
     visit(SchemaNode { pointer: String::new(), schema: root, depth: 0 }, &mut nodes);
@@ -89,9 +89,9 @@ mod tests {
             "enum": [{"items": {}}],
             "$defs": {"x~y": {"prefixItems": [{}]}},
         });
-        let found: Vec<String> = nodes(&schema).into_iter().map(|node| node.pointer).collect();
+        let pointers: Vec<String> = nodes(&schema).into_iter().map(|node| node.pointer).collect();
         assert_eq!(
-            found,
+            pointers,
             [
                 "",
                 "/properties/a~1b",
@@ -105,7 +105,7 @@ mod tests {
                 "/$defs/x~0y/prefixItems/0",
             ]
         );
-        assert!(found.iter().all(|pointer| schema.pointer(pointer).is_some()));
+        assert!(pointers.iter().all(|pointer| schema.pointer(pointer).is_some()));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `GET /models` of OpenAI and of those that are like it. OpenAI says a name and perhaps a day of shutdown (SDK 3.52.0);
+//! `GET /models` of OpenAI and compatible servers. OpenAI returns a name and perhaps a day of shutdown (SDK 3.52.0);
 //! the rest is what others add, each under names of their own:
 //!
 //! | who | window | reply | more |
@@ -106,7 +106,7 @@ fn takes(architecture: Option<&Value>) -> AcceptedMedia {
     AcceptedMedia { images: says("image"), documents: says("file"), audio: says("audio") }
 }
 
-/// Dollars for one token, as decimal texts: OpenRouter's. `-1` stands for "depends", which is not known.
+/// OpenRouter's prices: dollars for one token, as decimal texts. `-1` means "depends" and is read as unknown.
 fn price(pricing: &Value) -> Option<Price> {
     let rate = |key: &str| decimal(pricing.get(key)?.as_str()?, 12);
     Some(Price {

@@ -58,7 +58,7 @@ pub(super) fn left_out(media: &Media<'_>, view: &[Canister]) -> HashSet<Digest> 
     newest_first.retain(|digest| {
         let size = sizes.get(digest).copied().unwrap_or(0);
         if size <= whole {
-            // Behind the first that does not fit nothing does: what was left out once does not come back.
+            // After the first blob that does not fit, no older one is sent, so an omitted blob stays omitted.
             room = room.and_then(|room| room.checked_sub(size));
         }
         size > whole || room.is_none()

@@ -142,13 +142,13 @@ fn in_chat_the_pictures_of_results_follow() {
 
 #[test]
 fn every_piece_that_goes_as_words_is_told_once_and_in_order() {
-    let said = |content: Vec<Content>| Canister::User(User { content });
+    let by_user = |content: Vec<Content>| Canister::User(User { content });
     let failed = |outcome, content: Vec<Content>| {
         let result = InvocationResult::new(InvocationId::new("1").unwrap(), outcome, "");
         Canister::Result(InvocationResult { content, ..result })
     };
     let view = [
-        said(vec![blob("image/png", 0, 1, Some("x.png")), Content::text("words")]),
+        by_user(vec![blob("image/png", 0, 1, Some("x.png")), Content::text("words")]),
         Canister::Document(Document {
             name: "d".to_owned(),
             mime: "application/pdf".to_owned(),
@@ -159,15 +159,15 @@ fn every_piece_that_goes_as_words_is_told_once_and_in_order() {
         failed(Outcome::Failed, vec![blob("image/png", 0, 4, None)]),
     ];
     let controls = Controls::default();
-    let told = |dialect, facts: &Facts| {
+    let descriptions = |dialect, facts: &Facts| {
         let endpoint = endpoint(dialect);
-        let found = degraded(&prompt(&view, &controls, facts), &endpoint);
-        found.iter().map(|one| Degraded::describe(one, &endpoint, "m")).collect::<Vec<_>>()
+        let omissions = degraded(&prompt(&view, &controls, facts), &endpoint);
+        omissions.iter().map(|one| Degraded::describe(one, &endpoint, "m")).collect::<Vec<_>>()
     };
     let gone = "the bytes of the picture gone are no longer available; converse sends a note to there/m";
-    assert_eq!(told(Dialect::AnthropicMessages, &Facts::default()), [gone]);
+    assert_eq!(descriptions(Dialect::AnthropicMessages, &Facts::default()), [gone]);
     assert_eq!(
-        told(Dialect::OpenAiChat, &facts(false)),
+        descriptions(Dialect::OpenAiChat, &facts(false)),
         [
             "there/m does not accept the picture x.png; converse sends a description",
             "there/m does not accept a PDF file (application/pdf); converse sends a description",
@@ -178,31 +178,31 @@ fn every_piece_that_goes_as_words_is_told_once_and_in_order() {
 
 #[test]
 fn the_newest_fill_a_request_and_older_ones_say_that_they_are_left_out() {
-    let said = |content: Vec<Content>| Canister::User(User { content });
+    let by_user = |content: Vec<Content>| Canister::User(User { content });
     let named = |millions, name| blob("application/pdf", millions, 0, Some(name));
     let ok = |content: Vec<Content>| {
         let result = InvocationResult::new(InvocationId::new("1").unwrap(), Outcome::Success, "");
         Canister::Result(InvocationResult { content, ..result })
     };
     let whole = [
-        said(vec![named(1, "small"), named(6, "old")]),
+        by_user(vec![named(1, "small"), named(6, "old")]),
         ok(vec![named(7, "middle")]),
-        said(vec![named(5, "new"), Content::text("compare")]),
+        by_user(vec![named(5, "new"), Content::text("compare")]),
     ];
     let controls = Controls::default();
     let facts = facts(true);
     let left_out = |dialect, view: &[Canister]| {
         let endpoint = endpoint(dialect);
-        let found = degraded(&prompt(view, &controls, &facts), &endpoint);
-        assert!(found.iter().all(|one| one.reason == OmissionReason::NoRoom), "{found:?}");
-        found.into_iter().filter_map(|one| one.name).collect::<Vec<_>>()
+        let omissions = degraded(&prompt(view, &controls, &facts), &endpoint);
+        assert!(omissions.iter().all(|one| one.reason == OmissionReason::NoRoom), "{omissions:?}");
+        omissions.into_iter().filter_map(|one| one.name).collect::<Vec<_>>()
     };
     // In base64: 5 and 7 millions are 16, 6 are 8, 1 is 1.3: more than 18 together.
     assert_eq!(left_out(Dialect::Gemini, &whole), ["small", "old"], "nothing skips a gap");
     assert_eq!(left_out(Dialect::Gemini, &whole[..2]), ["small"], "a request ago the old one was shown");
     assert_eq!(left_out(Dialect::AnthropicMessages, &whole), [""; 0]);
     assert_eq!(left_out(Dialect::OpenAiResponses, &whole), [""; 0]);
-    let again = [&whole[..], &[said(vec![named(6, "old"), named(6, "old")])]].concat();
+    let again = [&whole[..], &[by_user(vec![named(6, "old"), named(6, "old")])]].concat();
     assert_eq!(
         left_out(Dialect::AnthropicMessages, &again),
         ["small", "middle", "new"],

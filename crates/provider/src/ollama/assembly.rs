@@ -1,6 +1,6 @@
 //! Collects one reply, streamed or whole.
 //!
-//! Every call comes whole, and always as one of its own: two equal ones are two. The end is `done: true` and nothing
+//! Each call arrives whole. Two equal calls are two calls. The end is `done: true` and nothing
 //! else. What a model thinks comes under `thinking`, or, where its template is not known to the server, between
 //! `<think>` tags in front of the text.
 
@@ -138,7 +138,7 @@ impl Assembly for ChatAssembly {
         self.take(event.data, out)
     }
 
-    /// One object; or lines, where the content type did not say so.
+    /// One object, or lines if the content type does not announce lines.
     fn whole(&mut self, body: &str) -> Result<(), Fault> {
         let mut repaired = None;
         let mut unseen = Vec::new();
@@ -167,7 +167,7 @@ impl Assembly for ChatAssembly {
     }
 
     fn finish(mut self: Box<Self>, head: &Head) -> Result<Reply, ReplyError> {
-        // A cut reply may hold back half a tag.
+        // The buffer of a truncated reply may contain half a tag.
         let mut think = std::mem::take(&mut self.think);
         think.finish(|segment| segment.append_to(&mut self.text, &mut self.reasoning, &mut Vec::new()));
         let stop = self.stop();

@@ -1,4 +1,4 @@
-//! A piece of a reply as it stands on the wire, borrowed from its line.
+//! One chunk of a reply, borrowed from its line.
 
 use std::borrow::Cow;
 
@@ -53,7 +53,7 @@ pub(super) struct Function<'a> {
 }
 
 impl Chunk<'_> {
-    /// What it says of its being the last, if anything.
+    /// Returns whether the chunk is the last one; `None` if it does not say.
     pub(super) fn done(&self) -> Option<bool> {
         self.done.map(|done| done.get() == "true")
     }

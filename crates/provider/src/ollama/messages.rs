@@ -24,8 +24,8 @@ pub(super) fn messages(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Vec<V
     let mut messages = Vec::new();
     for section in &grouped.sections {
         match section {
-            Section::Input(said) => {
-                for canister in said {
+            Section::Input(canisters) => {
+                for canister in canisters {
                     let (texts, images) = said_parts(canister, &media);
                     push_user(&mut messages, texts, images);
                 }
@@ -49,9 +49,9 @@ pub(super) fn messages(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Vec<V
     }) {
         return Err(TranslateError::NothingToAnswer);
     }
-    let told =
+    let instruction =
         prompt.controls.answer.as_ref().filter(|_| !prompt.tools.is_empty()).map(AnswerFormat::in_words);
-    let system: Vec<String> = grouped.instructions.into_iter().chain(told).collect();
+    let system: Vec<String> = grouped.instructions.into_iter().chain(instruction).collect();
     let system = (!system.is_empty()).then(|| json!({ "role": "system", "content": system.join("\n\n") }));
     Ok(system.into_iter().chain(messages.into_iter().map(render)).collect())
 }
@@ -61,8 +61,8 @@ fn push_user(messages: &mut Vec<Message>, texts: Vec<String>, images: Vec<String
         return;
     }
     match messages.last_mut() {
-        Some(Message::User { texts: said, images: shown }) => {
-            said.extend(texts);
+        Some(Message::User { texts: all_texts, images: shown }) => {
+            all_texts.extend(texts);
             shown.extend(images);
         }
         _ => messages.push(Message::User { texts, images }),
@@ -112,7 +112,7 @@ fn document_parts(document: &Document, media: &Media<'_>) -> (Vec<String>, Vec<S
     (texts, images)
 }
 
-/// None if the turn says nothing and calls nothing.
+/// `None` if the turn has neither text nor calls.
 fn assistant_message(turn: &Turn<'_>) -> Option<Value> {
     let words = turn.words();
     let calls: Vec<Value> = turn.calls().map(call).collect();

@@ -23,17 +23,17 @@ pub(super) fn format(answer: &AnswerFormat, quirks: &Quirks) -> Option<Value> {
 
 /// Name, schema and `strict`, which both of OpenAI's wires want.
 pub(crate) fn json_schema_format(answer: &AnswerFormat) -> Map<String, Value> {
-    let mut held = Map::new();
-    held.insert("name".into(), json!(answer.name));
-    held.insert("schema".into(), answer.schema.clone());
-    held.insert("strict".into(), json!(is_strict(&answer.schema)));
-    held
+    let mut format = Map::new();
+    format.insert("name".into(), json!(answer.name));
+    format.insert("schema".into(), answer.schema.clone());
+    format.insert("strict".into(), json!(is_strict(&answer.schema)));
+    format
 }
 
 /// Deeper schemas are not looked through, nor does the server take them.
 const MAX_DEPTH: usize = 10;
 
-/// Is it an object at its root, and within the subset?
+/// Returns whether the schema is within the subset, with an object at its root.
 fn is_strict(schema: &Value) -> bool {
     schema.get("type").is_some_and(|kind| kind == "object")
         && schema.get("anyOf").is_none()

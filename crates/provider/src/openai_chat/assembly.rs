@@ -43,7 +43,7 @@ pub(crate) struct CompletionAssembly {
     origin: ReplyOrigin,
     text: String,
     reasoning: String,
-    /// The key under which reasoning came, if it had one of its own.
+    /// The key of the reasoning, if the server uses one.
     reasoning_key: Option<&'static str>,
     details: ReasoningDetails,
     refusal: String,
@@ -75,7 +75,7 @@ impl CompletionAssembly {
         }
     }
 
-    /// What a chunk and a whole answer have in common. True if it had choices, even none of them.
+    /// Reads the fields that chunks and whole responses share. Returns whether there was a list of choices, even an empty one.
     fn absorb(&mut self, chunk: Chunk<'_>, out: &mut Vec<Delta>) -> Result<bool, Fault> {
         if self.id.is_none() {
             self.id = chunk.id.into_text().map(|id| id.into_owned());

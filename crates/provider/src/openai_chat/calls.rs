@@ -50,7 +50,7 @@ impl Calls {
         Ok(())
     }
 
-    /// A call of a whole answer: always one of its own.
+    /// Adds a call of a whole response, which is never merged with another one.
     pub(super) fn add(&mut self, piece: CallPiece<'_>) -> Result<(), Fault> {
         self.open(Fragment::from(piece), &mut Vec::new())
     }

@@ -1,4 +1,4 @@
-//! What chat servers send, as borrowed views of a chunk's text. A whole answer has the same form, with `message` in
+//! Responses of chat servers, as borrowed views of a chunk's text. A whole answer has the same form, with `message` in
 //! place of `delta`.
 
 use std::borrow::Cow;

@@ -17,7 +17,7 @@ pub(crate) fn cost(wire: &Value) -> Option<Cost> {
     Some(Cost((millionths * (1.0 - 4.0 * f64::EPSILON)).ceil() as u64))
 }
 
-/// An amount of money that a call can cost: what is more than a million is a mistake, and so not known.
+/// Returns an amount of money; `None` above a million, which is an error of the server.
 fn dollars(value: &Value) -> Option<f64> {
     value.as_f64().filter(|dollars| (0.0..=1e6).contains(dollars))
 }
@@ -47,7 +47,7 @@ mod tests {
             (own_key(json!(0.05), Value::Null), None),
             (own_key(json!(0.05), json!(-1)), None),
             (json!({ "cost": 0.05, "is_byok": true }), None),
-            // Without a key of one's own it says the same twice.
+            // Without the user's own key both fields are equal.
             (
                 json!({ "cost": 0.05, "is_byok": false, "cost_details": { "upstream_inference_cost": 0.05 } }),
                 Some(50_000),

@@ -36,15 +36,15 @@ pub(crate) fn messages(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Vec<V
     let grouped = group(prompt.view, endpoint, prompt.model);
     let media = Media::of(prompt, endpoint);
     let mut messages = Vec::new();
-    let asked = grouped.sections.iter().rposition(|section| section.has_user()).unwrap_or(0);
+    let last_question = grouped.sections.iter().rposition(|section| section.has_user()).unwrap_or(0);
     for (place, section) in grouped.sections.iter().enumerate() {
         match section {
-            Section::Input(said) => {
-                let parts = said.iter().flat_map(|canister| said_parts(canister, &media)).collect();
+            Section::Input(canisters) => {
+                let parts = canisters.iter().flat_map(|canister| input_parts(canister, &media)).collect();
                 push_user(&mut messages, parts);
             }
             Section::Turn(turn) => {
-                messages.extend(assistant_message(turn, endpoint, place > asked).map(Message::Other));
+                messages.extend(assistant_message(turn, endpoint, place > last_question).map(Message::Other));
                 let results =
                     turn.calls().map(|call| Message::Other(tool_message(call, prompt.blobs, &media)));
                 messages.extend(results);
@@ -124,7 +124,7 @@ fn render(message: Message) -> Value {
     json!({ "role": "user", "content": content })
 }
 
-fn said_parts(canister: &Canister, media: &Media<'_>) -> Vec<UserPart> {
+fn input_parts(canister: &Canister, media: &Media<'_>) -> Vec<UserPart> {
     match canister {
         Canister::User(user) => user.content.iter().filter_map(|content| user_part(content, media)).collect(),
         Canister::Document(document) => document_parts(document, media),
@@ -207,7 +207,7 @@ fn call(call: &Call<'_>) -> Value {
     })
 }
 
-/// What the server wants back of its reasoning. DeepSeek answers 400 to a turn with calls that lacks the key, even an
+/// Returns the reasoning that the server requires back. DeepSeek answers 400 to a turn with calls that lacks the key, even an
 /// empty one and even if another model wrote the turn.
 /// <https://api-docs.deepseek.com/guides/thinking_mode>, the empty one:
 /// <https://github.com/deepseek-ai/deepseek-harness/discussions/739> (a copy read 2026-11-21);
@@ -247,7 +247,7 @@ fn tool_message(call: &Call<'_>, blobs: &dyn Blobs, media: &Media<'_>) -> Value 
     json!({ "role": "tool", "tool_call_id": call.wire_id, "content": content })
 }
 
-/// What can be shown of all successful results of a turn, in order.
+/// Returns the media of all successful results of a turn that the model can see, in order.
 fn result_media(turn: &Turn<'_>, media: &Media<'_>) -> Vec<UserPart> {
     let shown = media.behind(turn);
     if shown.is_empty() {

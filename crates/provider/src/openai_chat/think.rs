@@ -7,7 +7,7 @@ use crate::Delta;
 
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
-/// More than this before the first tag, and it is text: what is held back is looked at again with every chunk.
+/// Maximum bytes of blanks before the first tag; with more the content is text. Pending bytes are scanned with each chunk.
 const MAX_BLANKS: usize = 64;
 
 /// A stretch of content.
@@ -47,7 +47,7 @@ enum State {
 #[derive(Debug, Default)]
 pub(crate) struct ThinkSplitter {
     place: State,
-    held: String,
+    pending: String,
 }
 
 impl ThinkSplitter {
@@ -57,56 +57,56 @@ impl ThinkSplitter {
             out(Segment::Text(text.to_owned()));
             return;
         }
-        self.held.push_str(text);
+        self.pending.push_str(text);
         self.advance(&mut out);
     }
 
-    /// The content is over: what is held back is what it is.
+    /// Ends the content and returns the pending bytes.
     pub(crate) fn finish(&mut self, mut out: impl FnMut(Segment)) {
-        let held = std::mem::take(&mut self.held);
-        if held.is_empty() {
+        let pending = std::mem::take(&mut self.pending);
+        if pending.is_empty() {
             return;
         }
         match self.place {
-            State::Inside => out(Segment::Reasoning(held)),
-            State::Start | State::Text => out(Segment::Text(held)),
+            State::Inside => out(Segment::Reasoning(pending)),
+            State::Start | State::Text => out(Segment::Text(pending)),
             State::After => {}
         }
     }
 
     fn advance(&mut self, out: &mut impl FnMut(Segment)) {
         if self.place == State::Start {
-            let start = self.held.trim_start();
+            let start = self.pending.trim_start();
             if let Some(rest) = start.strip_prefix(OPEN) {
-                self.held = rest.to_owned();
+                self.pending = rest.to_owned();
                 self.place = State::Inside;
-            } else if OPEN.starts_with(start) && self.held.len() <= MAX_BLANKS {
+            } else if OPEN.starts_with(start) && self.pending.len() <= MAX_BLANKS {
                 return;
             } else {
                 self.place = State::Text;
             }
         }
         if self.place == State::Inside {
-            if let Some((thought, rest)) = self.held.split_once(CLOSE) {
+            if let Some((thought, rest)) = self.pending.split_once(CLOSE) {
                 let (thought, rest) = (thought.to_owned(), rest.to_owned());
                 emit(Segment::Reasoning(thought), out);
-                self.held = rest;
+                self.pending = rest;
                 self.place = State::After;
             } else {
-                let keep = half_tag(&self.held);
-                let rest = self.held.split_off(self.held.len() - keep);
-                emit(Segment::Reasoning(std::mem::replace(&mut self.held, rest)), out);
+                let keep = half_tag(&self.pending);
+                let rest = self.pending.split_off(self.pending.len() - keep);
+                emit(Segment::Reasoning(std::mem::replace(&mut self.pending, rest)), out);
                 return;
             }
         }
         if self.place == State::After {
-            self.held = self.held.trim_start().to_owned();
-            if self.held.is_empty() {
+            self.pending = self.pending.trim_start().to_owned();
+            if self.pending.is_empty() {
                 return;
             }
             self.place = State::Text;
         }
-        emit(Segment::Text(std::mem::take(&mut self.held)), out);
+        emit(Segment::Text(std::mem::take(&mut self.pending)), out);
     }
 }
 
@@ -117,7 +117,7 @@ fn emit(segment: Segment, out: &mut impl FnMut(Segment)) {
     }
 }
 
-/// How many bytes at the end could be the beginning of the closing tag.
+/// Returns the number of bytes at the end that may be the start of the closing tag.
 fn half_tag(text: &str) -> usize {
     (1..CLOSE.len())
         .rev()

@@ -73,7 +73,7 @@ pub(crate) struct ResponseAssembly {
     cost: Option<Cost>,
     id: Option<String>,
     model: Option<String>,
-    /// The server says that it keeps nothing, whatever was asked.
+    /// The server reports that it does not store the reply, even if the request asked for that.
     unstored: bool,
 }
 
@@ -92,7 +92,7 @@ impl ResponseAssembly {
         }
     }
 
-    /// What a response says of itself, at its beginning and at its end.
+    /// Reads the fields of a response, at its start and at its end.
     fn note(&mut self, response: &Response<'_>) {
         let known = |text: Option<&str>, last: &mut Option<String>| {
             *last = text.map(str::to_owned).or(last.take());
@@ -115,7 +115,7 @@ impl ResponseAssembly {
         let stop = match status {
             "completed" => Stop::End,
             "incomplete" => incomplete(response.incomplete_details),
-            // Not finished: whatever follows is not part of this body.
+            // The reply is unfinished; what follows is not part of this body.
             "in_progress" | "queued" => return Ok(()),
             failure => return Err(Fault::BrokenOff(failure.to_owned())),
         };
@@ -125,9 +125,9 @@ impl ResponseAssembly {
         Ok(())
     }
 
-    fn grow(&mut self, kind: &str, told: &StreamEvent<'_>, out: &mut Vec<Delta>) -> Result<(), Fault> {
-        let Some(slot) = self.items.growing(count(told.output_index))? else { return Ok(()) };
-        let delta = told.delta.text().unwrap_or_default();
+    fn grow(&mut self, kind: &str, parsed: &StreamEvent<'_>, out: &mut Vec<Delta>) -> Result<(), Fault> {
+        let Some(slot) = self.items.growing(count(parsed.output_index))? else { return Ok(()) };
+        let delta = parsed.delta.text().unwrap_or_default();
         match kind {
             "response.reasoning_summary_part.added" => slot.part_reasoning(out),
             _ if delta.is_empty() => {}
@@ -138,7 +138,7 @@ impl ResponseAssembly {
         Ok(())
     }
 
-    /// Is it an event that came twice in a row?
+    /// Returns whether the event repeats the one before it.
     fn is_repeated(&mut self, sequence: Option<u64>) -> bool {
         // Some servers number nothing, or everything with zero.
         let sequence = sequence.filter(|number| *number > 0);
@@ -207,27 +207,27 @@ impl Assembly for ResponseAssembly {
             return Ok(());
         }
         let mut repaired = None;
-        let told: StreamEvent<'_> = read(data, &mut repaired)?;
-        if told.error.is_some() {
+        let parsed: StreamEvent<'_> = read(data, &mut repaired)?;
+        if parsed.error.is_some() {
             return Err(refused(data));
         }
-        let kind = if named { event.name } else { told.kind.text().unwrap_or_default() };
-        if self.is_repeated(count(told.sequence_number)) {
+        let kind = if named { event.name } else { parsed.kind.text().unwrap_or_default() };
+        if self.is_repeated(count(parsed.sequence_number)) {
             return Ok(());
         }
         match kind {
             "error" => Err(refused(data)),
             "response.output_item.added" => {
-                let item = form(told.item.ok_or_else(|| missing("item"))?)?;
-                self.items.add(count(told.output_index), &item, out)
+                let item = form(parsed.item.ok_or_else(|| missing("item"))?)?;
+                self.items.add(count(parsed.output_index), &item, out)
             }
             "response.output_item.done" => {
-                let item = form(told.item.ok_or_else(|| missing("item"))?)?;
-                self.items.done(count(told.output_index), item, out)
+                let item = form(parsed.item.ok_or_else(|| missing("item"))?)?;
+                self.items.done(count(parsed.output_index), item, out)
             }
-            kind if DELTAS.contains(&kind) => self.grow(kind, &told, out),
+            kind if DELTAS.contains(&kind) => self.grow(kind, &parsed, out),
             kind if OTHERS.contains(&kind) => {
-                let raw = told.response.ok_or_else(|| missing("response"))?;
+                let raw = parsed.response.ok_or_else(|| missing("response"))?;
                 let mut repaired = None;
                 let response: Response<'_> = read(raw.get(), &mut repaired)?;
                 match kind {

@@ -16,7 +16,7 @@ use crate::{Endpoint, Prompt, TranslateError};
 
 pub(super) struct Conversation {
     pub(super) instructions: Option<String>,
-    /// The stored reply that the input goes on from.
+    /// The stored reply that the input continues.
     pub(super) previous: Option<String>,
     pub(super) input: Vec<Value>,
 }
@@ -30,7 +30,7 @@ pub(super) fn conversation(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<C
     let mut input = Vec::new();
     for (at, section) in grouped.sections.iter().enumerate().skip(start) {
         match section {
-            Section::Input(said) => input.extend(user_message(said, &media)),
+            Section::Input(canisters) => input.extend(user_message(canisters, &media)),
             Section::Turn(turn) => {
                 if stored.is_none_or(|(place, _)| place != at) {
                     input.extend(replay::items(turn).unwrap_or_else(|| neutral_items(turn)));
@@ -66,8 +66,8 @@ fn text_part(text: &str) -> Value {
     json!({ "type": "input_text", "text": text })
 }
 
-fn user_message(said: &[&Canister], media: &Media<'_>) -> Option<Value> {
-    let parts: Vec<Value> = said
+fn user_message(canisters: &[&Canister], media: &Media<'_>) -> Option<Value> {
+    let parts: Vec<Value> = canisters
         .iter()
         .flat_map(|canister| match canister {
             Canister::User(user) => parts(&user.content, Position::UserMessage, media),
@@ -120,7 +120,7 @@ fn document_parts(document: &Document, media: &Media<'_>) -> Vec<Value> {
     text.into_iter().chain(shown).collect()
 }
 
-/// A turn in words that any model understands: what it said, then its calls. Empty if it says nothing and calls
+/// Formats a turn as plain text for any model: its text, then its calls. Empty if the turn has neither text nor calls
 /// nothing.
 fn neutral_items(turn: &Turn<'_>) -> Vec<Value> {
     let words = turn.words();

@@ -1,4 +1,4 @@
-//! The output items of a response, whatever order their events come in.
+//! The output items of a response. Their events may arrive in any order.
 //!
 //! | comes | becomes |
 //! |---|---|
@@ -31,7 +31,7 @@ pub(super) struct Items {
     calls: usize,
 }
 
-/// What the items come to.
+/// The result of all items.
 #[derive(Debug, Default)]
 pub(super) struct Collection {
     pub(super) pieces: Vec<Piece>,

@@ -39,7 +39,7 @@ const MESSAGE: &str = "message";
 const REASONING: &str = "reasoning";
 
 fn is(item: &Item, kind: &str) -> bool {
-    item.get("type").is_some_and(|found| found == kind)
+    item.get("type").is_some_and(|value| value == kind)
 }
 
 /// The text of a call's arguments: the model's own, byte for byte, or that of an empty object.
@@ -51,14 +51,14 @@ pub(super) fn arguments<'c>(call: &'c Call<'_>) -> &'c str {
 fn call_item(mut item: Item, call: &Call<'_>) -> Item {
     item.insert("call_id".to_owned(), json!(call.wire_id));
     item.insert("name".to_owned(), json!(call.tool));
-    let said = item.get("arguments").and_then(Value::as_str).map(str::trim);
-    if said != Some(arguments(call)) {
+    let written = item.get("arguments").and_then(Value::as_str).map(str::trim);
+    if written != Some(arguments(call)) {
         item.insert("arguments".to_owned(), json!(arguments(call)));
     }
     item
 }
 
-/// Without reasoning that cannot go back, and without what asks for it.
+/// Removes reasoning that cannot be sent back, and references to it.
 fn without_orphans(items: Vec<Item>) -> Vec<Item> {
     let mut kept: Vec<Item> = Vec::with_capacity(items.len());
     // The reasoning before here was left out.

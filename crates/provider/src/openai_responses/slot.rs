@@ -15,7 +15,7 @@ pub(super) struct Slot {
     pub(super) index: Option<u64>,
     /// As `output_item.done` or the whole response has it, with every key, known or not.
     pub(super) form: Option<Value>,
-    /// Which of the reply's invocations it is, once that is known.
+    /// The index among the invocations of the reply, once it is known.
     pub(super) call: Option<usize>,
     text: String,
     reasoning: String,
@@ -64,7 +64,7 @@ impl Slot {
         }
     }
 
-    /// Takes the finished form and reports what was not reported yet.
+    /// Stores the finished form and reports the part that was not reported yet.
     pub(super) fn finish(&mut self, form: Value, calls: &mut usize, out: &mut Vec<Delta>) {
         self.announce(&form, calls, out);
         if is_call(&form) && !self.told_arguments {
@@ -73,7 +73,7 @@ impl Slot {
                 self.tell_arguments(&whole, out);
             }
         }
-        let rest = |all: &str, told: &str| all.strip_prefix(told).unwrap_or_default().to_owned();
+        let rest = |all: &str, sent: &str| all.strip_prefix(sent).unwrap_or_default().to_owned();
         let text = rest(&words(&form), &self.text);
         if !text.is_empty() {
             self.tell_text(&text, out);
@@ -85,7 +85,7 @@ impl Slot {
         self.form = Some(form);
     }
 
-    /// What it means, and its native form. `None` for a call that was begun and never done.
+    /// Returns the content and the native form; `None` for a call that was begun and never finished.
     pub(super) fn end(self) -> Option<(Vec<Piece>, Option<Value>)> {
         let Some(form) = self.form else {
             return self.call.is_none().then(|| unfinished(self.text, self.reasoning));
@@ -125,7 +125,7 @@ fn unfinished(text: String, reasoning: String) -> (Vec<Piece>, Option<Value>) {
     (pieces, Some(form))
 }
 
-/// Do two forms say that they are the same item?
+/// Returns whether two forms have the id of the same item.
 pub(super) fn same(one: &Value, other: &Value) -> bool {
     for key in ["call_id", "id"] {
         let ids = [word(one, key), word(other, key)];
@@ -169,7 +169,7 @@ fn words(item: &Value) -> String {
     texts(item).collect()
 }
 
-/// Why a message says no, if it does.
+/// Returns the text of a refusal in a message.
 pub(super) fn refusal(item: &Value) -> Option<&str> {
     let parts = item.get("content").filter(|_| item["type"] == "message")?.as_array()?;
     parts.iter().find(|part| part["type"] == "refusal")?.get("refusal")?.as_str()

@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 
 use super::CLOSE;
 
-/// How far a block has been read. It goes on where it stopped, however the text is cut.
+/// The progress of reading a block. Reading continues where it stopped, wherever the text is cut.
 #[derive(Debug, Default)]
 pub(super) struct Closing {
     at: usize,
@@ -19,7 +19,7 @@ pub(super) struct Closing {
 }
 
 impl Closing {
-    /// The offset of the closing tag, as soon as it is known. `literal`: every tag is one, wherever it stands.
+    /// The offset of the closing tag, as soon as it is known. With `literal` every tag counts, also inside strings.
     pub(super) fn find(&mut self, text: &str, literal: bool) -> Option<usize> {
         while let Some(rest) = text.as_bytes().get(self.at..).filter(|rest| !rest.is_empty()) {
             let tag = CLOSE.as_bytes();

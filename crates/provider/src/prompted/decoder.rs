@@ -15,7 +15,7 @@ const MAX_CALLS: usize = 1024;
 pub(super) struct PromptedDecoder {
     inner: Box<dyn Decoder>,
     origin: ReplyOrigin,
-    /// For what is shown while the reply comes in.
+    /// Splits the deltas that are shown while the reply arrives.
     shown: Splitter,
     calls: usize,
     raw: Vec<Delta>,

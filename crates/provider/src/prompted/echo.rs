@@ -2,7 +2,7 @@
 
 use converse_canister::{Canister, Content, Invocation};
 
-/// Returns whether the text of a call stands in a result or a document of the conversation. Blanks and the backslashes of
+/// Returns whether a result or a document of the conversation contains the text of a call. Blanks and the backslashes of
 /// nested JSON do not matter, nor does the order of the name and the arguments.
 pub fn echoes_data(call: &Invocation, transcript: &[Canister]) -> bool {
     let (name, arguments) = (squeezed(&call.tool), squeezed(&call.arguments.raw));
@@ -17,14 +17,14 @@ pub fn echoes_data(call: &Invocation, transcript: &[Canister]) -> bool {
             texts.push(format!("\"{key}\":{arguments},{named}"));
         }
     }
-    let stands = |content: &Content| match content {
+    let is_in = |content: &Content| match content {
         Content::Text { text, .. } => holds(text, &texts),
         Content::Structured { value } => holds(&value.to_string(), &texts),
         _ => false,
     };
     transcript.iter().any(|canister| match canister {
-        Canister::Result(result) => result.content.iter().any(stands),
-        Canister::Document(document) => document.content.iter().any(stands),
+        Canister::Result(result) => result.content.iter().any(is_in),
+        Canister::Document(document) => document.content.iter().any(is_in),
         _ => false,
     })
 }

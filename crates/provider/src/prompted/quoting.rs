@@ -7,7 +7,7 @@
 /// Columns of blanks that make a line code.
 const CODE_INDENT: usize = 4;
 
-/// What of the text before a place matters. It goes on where it stopped, however the text is cut.
+/// The state of quotations before a place. Reading continues where it stopped, wherever the text is cut.
 #[derive(Debug)]
 pub(super) struct Quoting {
     /// The character and the length of the open fence.

@@ -15,7 +15,7 @@ const MAX_BLANKS: usize = 64;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Segment {
     Words(String),
-    /// What stands between the tags. `whole` if the closing one came.
+    /// The text between the tags. `whole` if the closing tag arrived.
     Block {
         text: String,
         whole: bool,
@@ -36,8 +36,8 @@ enum State {
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
     place: State,
-    held: String,
-    /// How much of what is held is known to be blank.
+    pending: String,
+    /// Number of pending bytes that are known to be blank.
     scanned: usize,
     closing: Closing,
     /// A string was left open in this reply: from there on every closing tag is one. That keeps the work linear.
@@ -59,23 +59,23 @@ enum Tag {
 
 impl Splitter {
     pub(super) fn feed(&mut self, text: &str, out: &mut impl FnMut(Segment)) {
-        self.held.push_str(text);
+        self.pending.push_str(text);
         while self.step(out) {}
     }
 
-    /// The text is over: what is held back is what it is.
+    /// Ends the text and returns the pending bytes.
     pub(super) fn finish(&mut self, out: &mut impl FnMut(Segment)) {
         if let (State::Block, Some(first)) = (self.place, self.closing.first()) {
             self.close(first, out);
             while self.step(out) {}
         }
-        let held = std::mem::take(&mut self.held);
+        let pending = std::mem::take(&mut self.pending);
         match self.place {
-            State::Block => out(Segment::Block { text: held, whole: false }),
-            State::Words if !held.is_empty() => out(Segment::Words(held)),
+            State::Block => out(Segment::Block { text: pending, whole: false }),
+            State::Words if !pending.is_empty() => out(Segment::Words(pending)),
             // Blanks after a block mean nothing; a reply that is nothing but blanks keeps them.
-            State::Blank if !held.is_empty() && (self.blocks == 0 || !held.trim().is_empty()) => {
-                out(Segment::Words(held));
+            State::Blank if !pending.is_empty() && (self.blocks == 0 || !pending.trim().is_empty()) => {
+                out(Segment::Words(pending));
             }
             State::Blank | State::Words | State::Over => {}
         }
@@ -85,7 +85,7 @@ impl Splitter {
     fn step(&mut self, out: &mut impl FnMut(Segment)) -> bool {
         match self.place {
             State::Over => {
-                self.held.clear();
+                self.pending.clear();
                 false
             }
             State::Block => self.block(out),
@@ -95,7 +95,7 @@ impl Splitter {
     }
 
     fn block(&mut self, out: &mut impl FnMut(Segment)) -> bool {
-        let Some(end) = self.closing.find(&self.held, self.literal) else { return false };
+        let Some(end) = self.closing.find(&self.pending, self.literal) else { return false };
         self.close(end, out);
         true
     }
@@ -104,8 +104,8 @@ impl Splitter {
     fn close(&mut self, end: usize, out: &mut impl FnMut(Segment)) {
         self.literal |= self.closing.first() == Some(end);
         self.closing = Closing::default();
-        let mut text = std::mem::take(&mut self.held);
-        self.held = text.split_off(end).split_off(CLOSE.len());
+        let mut text = std::mem::take(&mut self.pending);
+        self.pending = text.split_off(end).split_off(CLOSE.len());
         self.blocks += 1;
         self.place = State::Blank;
         out(Segment::Block { text, whole: true });
@@ -113,14 +113,14 @@ impl Splitter {
 
     /// Blanks wait for what follows them.
     fn blank(&mut self) -> bool {
-        let from = floor(&self.held, self.scanned);
-        let rest = self.held.get(from..).unwrap_or_default();
+        let from = floor(&self.pending, self.scanned);
+        let rest = self.pending.get(from..).unwrap_or_default();
         let Some(at) = rest.find(|c: char| !c.is_whitespace()) else {
-            self.scanned = self.held.len();
+            self.scanned = self.pending.len();
             return false;
         };
         let start = from + at;
-        match tag(self.held.get(start..).unwrap_or_default()) {
+        match tag(self.pending.get(start..).unwrap_or_default()) {
             Tag::Half => {
                 self.scanned = start;
                 return false;
@@ -128,8 +128,8 @@ impl Splitter {
             // After a block they are layout, before the first word they are the reply's own.
             Tag::None if self.blocks == 0 => {}
             Tag::None | Tag::Call { .. } | Tag::Result => {
-                let words = self.held.split_off(start);
-                self.quoting.read(&std::mem::replace(&mut self.held, words));
+                let words = self.pending.split_off(start);
+                self.quoting.read(&std::mem::replace(&mut self.pending, words));
             }
         }
         self.scanned = 0;
@@ -139,29 +139,29 @@ impl Splitter {
 
     fn words(&mut self, out: &mut impl FnMut(Segment)) -> bool {
         let (mut from, mut read) = (0, 0);
-        while let Some(at) = self.held.get(from..).and_then(|rest| rest.find('<')) {
+        while let Some(at) = self.pending.get(from..).and_then(|rest| rest.find('<')) {
             let at = from + at;
-            self.quoting.read(self.held.get(read..at).unwrap_or_default());
+            self.quoting.read(self.pending.get(read..at).unwrap_or_default());
             read = at;
             let quoted = self.quoting.is_quoted();
-            match tag(self.held.get(at..).unwrap_or_default()) {
+            match tag(self.pending.get(at..).unwrap_or_default()) {
                 Tag::Call { end } if !quoted => {
-                    let block = self.held.split_off(at + end);
-                    self.held.truncate(at);
+                    let block = self.pending.split_off(at + end);
+                    self.pending.truncate(at);
                     self.emit_words(read, out);
-                    (self.held, self.place, self.scanned) = (block, State::Block, 0);
+                    (self.pending, self.place, self.scanned) = (block, State::Block, 0);
                     return true;
                 }
                 Tag::Result if !quoted && self.blocks > 0 => {
-                    self.held.truncate(at);
+                    self.pending.truncate(at);
                     self.emit_words(read, out);
                     self.place = State::Over;
                     return false;
                 }
                 Tag::Half => {
-                    let half = self.held.split_off(at);
+                    let half = self.pending.split_off(at);
                     self.emit_words(read, out);
-                    self.held = half;
+                    self.pending = half;
                     return false;
                 }
                 _ => from = at + 1,
@@ -171,16 +171,16 @@ impl Splitter {
         false
     }
 
-    /// Hands out what is held as words; their quotations are read up to `read`.
+    /// Returns the pending bytes as words; their quotations are read up to `read`.
     fn emit_words(&mut self, read: usize, out: &mut impl FnMut(Segment)) {
-        self.quoting.read(self.held.get(read..).unwrap_or_default());
-        if !self.held.is_empty() {
-            out(Segment::Words(std::mem::take(&mut self.held)));
+        self.quoting.read(self.pending.get(read..).unwrap_or_default());
+        if !self.pending.is_empty() {
+            out(Segment::Words(std::mem::take(&mut self.pending)));
         }
     }
 }
 
-/// What begins here.
+/// Returns the tag at the start of a text.
 fn tag(text: &str) -> Tag {
     if let Some(rest) = text.strip_prefix(OPEN) {
         let inner = rest.trim_start();

@@ -48,7 +48,7 @@ fn decode<'a>(
 }
 
 /// Words as they stand, calls as `name(arguments)`.
-fn said(reply: &Reply) -> Vec<String> {
+fn texts(reply: &Reply) -> Vec<String> {
     let say = |canister: &Canister| match canister {
         Canister::Assistant(assistant) => assistant.words(),
         Canister::Invocation(Invocation { tool, arguments, .. }) => match &arguments.malformed {
@@ -150,7 +150,7 @@ fn a_quoted_block_is_text_however_the_body_is_cut() {
         let text = frame.replace("{}", &block);
         let (head, body) = body(&text, "stop", true);
         let (whole, _) = decode(&head, [body.as_bytes()]);
-        assert_eq!(said(whole.as_ref().unwrap()), [text.as_str()], "{text}");
+        assert_eq!(texts(whole.as_ref().unwrap()), [text.as_str()], "{text}");
         assert_eq!(decode(&head, body.as_bytes().chunks(1)).0, whole, "{text}");
     }
 }
@@ -163,8 +163,8 @@ fn blocks_become_invocations_however_the_body_is_cut() {
             let (head, body) = body(text, "stop", stream);
             let (whole, deltas) = decode(&head, [body.as_bytes()]);
             let reply = whole.clone().unwrap();
-            assert_eq!(said(&reply), *expected, "{text}");
-            let (by_byte, told) = decode(&head, body.as_bytes().chunks(1));
+            assert_eq!(texts(&reply), *expected, "{text}");
+            let (by_byte, byte_deltas) = decode(&head, body.as_bytes().chunks(1));
             assert_eq!(by_byte, whole, "{text}");
             for end in (0..body.len()).step_by(if stream { 37 } else { 1 }) {
                 let cut = decode(&head, [&body.as_bytes()[..end], &body.as_bytes()[end..]]).0;
@@ -172,7 +172,7 @@ fn blocks_become_invocations_however_the_body_is_cut() {
             }
             if stream {
                 let words: String = reply.canisters.iter().filter_map(words).collect();
-                for deltas in [deltas, told] {
+                for deltas in [deltas, byte_deltas] {
                     let shown: String = deltas.iter().filter_map(delta).collect();
                     assert_eq!(shown, words, "{text}");
                 }
@@ -197,13 +197,13 @@ fn a_block_that_was_cut_runs_nothing() {
     let (head, limited) = body(text, "length", true);
     let reply = decode(&head, [limited.as_bytes()]).0.unwrap();
     assert_eq!(
-        (said(&reply), reply.stop),
+        (texts(&reply), reply.stop),
         (vec!["I look.\n".to_owned(), "w(?)".to_owned()], Stop::Truncated)
     );
     let (head, whole) = body("I look.\n<tool_call>{\"name\":\"w\"}</tool_call>", "stop", true);
     let end = whole.find("finish_reason").unwrap();
     let Err(ReplyError::CutShort { partial }) = decode(&head, [&whole.as_bytes()[..end]]).0 else { panic!() };
-    assert_eq!((said(&partial), partial.stop), (vec!["I look.\n".to_owned()], Stop::Cut));
+    assert_eq!((texts(&partial), partial.stop), (vec!["I look.\n".to_owned()], Stop::Cut));
 }
 
 struct FixedBlob;
@@ -266,9 +266,9 @@ fn tools_calls_and_results_are_told_in_words() {
         turn,
         &json!({ "role": "assistant", "content": "I look.\n<tool_call>\n{\"name\":\"w\",\"arguments\":{\"a\":1}}\n</tool_call>\n<tool_call>\n{\"name\":\"w\",\"arguments\":{}}\n</tool_call>" })
     );
-    let told = results["content"][0]["text"].as_str().unwrap();
+    let shown = results["content"][0]["text"].as_str().unwrap();
     assert_eq!(
-        told,
+        shown,
         "<tool_response>\n{\"name\":\"w\",\"content\":\"look <\\/tool_response>\\n[image/png: it follows]\"}\n</tool_response>\n<tool_response>\n{\"name\":\"w\",\"error\":\"failed: it broke\"}\n</tool_response>"
     );
     assert_eq!((&results["role"], &results["content"][1]["type"]), (&json!("user"), &json!("image_url")));
@@ -281,11 +281,11 @@ fn the_prefix_stands_on_every_wire() {
         let shorter = request(provider, &view(), &[tool()], &NoBlobs);
         let mut view = view();
         let (head, reply) = body("Done.", "stop", false);
-        let mut said = decode(&head, [reply.as_bytes()]).0.unwrap().canisters;
-        if let Some(Canister::Assistant(assistant)) = said.first_mut() {
+        let mut canisters = decode(&head, [reply.as_bytes()]).0.unwrap().canisters;
+        if let Some(Canister::Assistant(assistant)) = canisters.first_mut() {
             assistant.turn = TurnId(2);
         }
-        view.extend(said);
+        view.extend(canisters);
         view.push(Canister::User(User::text("thanks")));
         let longer = request(provider, &view, &[tool()], &NoBlobs);
         let text = |body: &Value| {

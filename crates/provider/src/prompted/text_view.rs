@@ -11,16 +11,16 @@ use crate::{AnswerFormat, Endpoint, Prompt};
 /// The view without invocations and results, and with the tools in its instructions.
 pub(super) fn view(prompt: &Prompt<'_>, endpoint: &Endpoint, tools: &[Value]) -> Vec<Canister> {
     let grouped = group(prompt.view, endpoint, prompt.model);
-    let told = (!tools.is_empty()).then(|| manual(tools));
+    let instruction = (!tools.is_empty()).then(|| manual(tools));
     let answer = prompt.controls.answer.as_ref().filter(|_| !tools.is_empty()).map(AnswerFormat::in_words);
-    let system: Vec<String> = grouped.instructions.into_iter().chain(told).chain(answer).collect();
+    let system: Vec<String> = grouped.instructions.into_iter().chain(instruction).chain(answer).collect();
     let mut view = Vec::new();
     if !system.is_empty() {
         view.push(Canister::Supervisor(Supervisor { text: system.join("\n\n") }));
     }
     for section in &grouped.sections {
         match section {
-            Section::Input(said) => view.extend(said.iter().map(|canister| (*canister).clone())),
+            Section::Input(canisters) => view.extend(canisters.iter().map(|canister| (*canister).clone())),
             Section::Turn(turn) => {
                 view.extend(words(turn));
                 if turn.calls().next().is_some() {
@@ -45,7 +45,7 @@ fn manual(tools: &[Value]) -> String {
     )
 }
 
-/// What a turn said and called, as one text.
+/// Formats the text and the calls of a turn as one text.
 fn words(turn: &Turn<'_>) -> Option<Canister> {
     let mut texts = Vec::new();
     let mut number = None;
@@ -73,7 +73,7 @@ fn words(turn: &Turn<'_>) -> Option<Canister> {
     }))
 }
 
-/// All results of a turn in the order of its calls; what is no text follows, for the wire to show it as it can.
+/// Returns all results of a turn in the order of its calls, followed by the media, which the wire formats.
 fn results(turn: &Turn<'_>, prompt: &Prompt<'_>) -> User {
     let blocks: Vec<String> = turn.calls().map(|call| result(call, prompt)).collect();
     let mut content = vec![Content::text(blocks.join("\n"))];
@@ -85,7 +85,7 @@ fn results(turn: &Turn<'_>, prompt: &Prompt<'_>) -> User {
 
 fn result(call: &Call<'_>, prompt: &Prompt<'_>) -> String {
     let outcome = call.answer.outcome();
-    let told = if outcome.is_success() {
+    let text = if outcome.is_success() {
         let texts = plain::contents(&call.answer).iter().filter_map(|content| match content {
             Content::Blob { mime, .. } => Some(format!("[{mime}: it follows]")),
             content => plain::text(content, prompt.blobs, Placeholder::NotShown),
@@ -95,10 +95,10 @@ fn result(call: &Call<'_>, prompt: &Prompt<'_>) -> String {
         let problem = format!("{}: {}", outcome.label(), plain::failure(&call.answer, prompt.blobs));
         json!({ "name": call.tool, "error": problem })
     };
-    format!("{RESULT}\n{}\n</tool_response>", unclosed(&told))
+    format!("{RESULT}\n{}\n</tool_response>", unclosed(&text))
 }
 
-/// JSON that holds no closing tag: content that says one must not end its block.
+/// Returns JSON without a closing tag, because a tag in the content must not end the block.
 fn unclosed(value: &Value) -> String {
     value.to_string().replace("</", "<\\/")
 }

@@ -2,7 +2,7 @@
 //! against (Anthropic's error text: "must match JSON Schema draft 2020-12",
 //! <https://github.com/anthropics/claude-code/issues/63673>, checked 2026-11). One of them costs the whole request.
 //!
-//! What the forms say stays the same, but for draft 3's `required` in a property, which is dropped.
+//! The meaning stays the same, except for draft 3's `required` in a property, which is dropped.
 //!
 //! <https://json-schema.org/draft/2020-12/release-notes>, <https://json-schema.org/draft-06/json-schema-release-notes>.
 
@@ -36,7 +36,7 @@ fn tuple(schema: &mut Map<String, Value>) {
     }
     let entries = schema.shift_remove("items").unwrap_or_default();
     let rest = schema.shift_remove("additionalItems");
-    // An empty list says nothing, and is none of the forms that 2020-12 has.
+    // An empty list has no meaning and is not valid in 2020-12.
     if entries.as_array().is_some_and(|entries| !entries.is_empty()) {
         schema.entry("prefixItems").or_insert(entries);
     }
@@ -45,7 +45,7 @@ fn tuple(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Draft 4: the limit stands under `minimum`, and whether it is exclusive in a truth value.
+/// Draft 4: `minimum` has the limit, and a boolean keyword says whether the limit is exclusive.
 fn limit(schema: &mut Map<String, Value>, bound: &str, exclusive: &str) {
     let Some(Value::Bool(is_exclusive)) = schema.get(exclusive) else { return };
     let is_exclusive = *is_exclusive;

@@ -67,7 +67,7 @@ impl Inliner<'_> {
     }
 }
 
-/// What a reference led to, beside what is written in its place: properties of both, required by either.
+/// Merges the target of a reference with the keywords beside the reference: properties of both, required by either.
 fn combine(schema: &mut Map<String, Value>, key: String, value: Value) {
     match (key.as_str(), schema.get_mut(&key), value) {
         ("properties", Some(Value::Object(own)), Value::Object(more)) => {
@@ -87,8 +87,8 @@ fn combine(schema: &mut Map<String, Value>, key: String, value: Value) {
 
 /// Describes a schema that is cut.
 fn outline(schema: &Map<String, Value>) -> Map<String, Value> {
-    let said = schema.iter().filter(|(key, _)| matches!(key.as_str(), "type" | "title" | "description"));
-    said.map(|(key, value)| (key.clone(), value.clone())).collect()
+    let kept = schema.iter().filter(|(key, _)| matches!(key.as_str(), "type" | "title" | "description"));
+    kept.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 /// Within the document: the root, a JSON pointer or an anchor of a definition.

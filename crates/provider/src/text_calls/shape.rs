@@ -1,12 +1,12 @@
-//! What looks like an invocation: JSON with a name and arguments, or a call as Python writes it.
+//! Recognises text that looks like an invocation: JSON with a name and arguments, or a call in Python syntax.
 
 use converse_canister::Declaration;
 use serde_json::{Map, Value};
 
-/// How much is believed.
+/// How much evidence is required.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Trust {
-    /// A marker says that it is an invocation: the name is enough.
+    /// A marker announces an invocation, so the name is enough.
     Marked,
     /// Plain JSON: it must be an invocation in every respect, and all there is.
     Bare,
@@ -14,7 +14,7 @@ pub(super) enum Trust {
 
 const NAMES: [&str; 4] = ["name", "tool", "tool_name", "function"];
 const ARGUMENTS: [&str; 4] = ["arguments", "parameters", "args", "input"];
-/// What may stand beside them.
+/// Keys that are allowed beside them.
 const BESIDE: [&str; 2] = ["id", "type"];
 
 /// The offered tool that a model means: exactly, without the prefix and the number that some forms add, or by its
@@ -42,12 +42,12 @@ pub(super) fn calls_in_json(text: &str, tools: &[Declaration], trust: Trust) -> 
     loop {
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
         let Some(Ok(value)) = values.next() else { break };
-        let found = calls_of(&value, tools, trust);
-        if found.is_empty() {
-            // Something else stands there: it is an answer.
+        let calls = calls_of(&value, tools, trust);
+        if calls.is_empty() {
+            // Other text means that this is an answer.
             return if trust == Trust::Bare { Vec::new() } else { names };
         }
-        names.extend(found);
+        names.extend(calls);
         let read = values.byte_offset();
         rest = rest.get(read..).unwrap_or_default().trim_start_matches([';', ',']).trim_start();
         if rest.is_empty() {
@@ -60,9 +60,9 @@ pub(super) fn calls_in_json(text: &str, tools: &[Declaration], trust: Trust) -> 
 fn calls_of(value: &Value, tools: &[Declaration], trust: Trust) -> Vec<String> {
     match value {
         Value::Array(list) => {
-            let found: Vec<String> = list.iter().filter_map(|value| call_of(value, tools, trust)).collect();
-            let all = found.len() == list.len();
-            if all || trust == Trust::Marked { found } else { Vec::new() }
+            let calls: Vec<String> = list.iter().filter_map(|value| call_of(value, tools, trust)).collect();
+            let all = calls.len() == list.len();
+            if all || trust == Trust::Marked { calls } else { Vec::new() }
         }
         Value::Object(object) if object.len() == 1 => match object.get("tool_calls") {
             Some(list @ Value::Array(_)) => calls_of(list, tools, trust),
@@ -93,7 +93,7 @@ fn plain_call(object: &Map<String, Value>, tools: &[Declaration], trust: Trust) 
     (object.keys().all(known) && fits(arguments, declared)).then_some(tool)
 }
 
-/// Are these arguments for the tool? Not its schema, not a list, nothing that it does not take.
+/// Returns whether a value fits as arguments of the tool: not its schema, not a list, and no unknown parameter.
 fn fits(arguments: &Value, tool: &Declaration) -> bool {
     let read: Value;
     let arguments = match arguments {

@@ -14,7 +14,7 @@ fn tools() -> Vec<Declaration> {
         .into()
 }
 
-fn found(text: &str) -> Vec<String> {
+fn extracted(text: &str) -> Vec<String> {
     text_calls(text, &tools()).into_iter().map(|call| format!("{} {}", call.tool, call.form)).collect()
 }
 
@@ -90,7 +90,7 @@ fn the_forms_of_many_models_are_recognised() {
         ("weather(city='Oslo')", "weather python"),
         ("<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>", "io__read_file <tool_call>"),
     ] {
-        assert_eq!(found(text), [calls], "{text}");
+        assert_eq!(extracted(text), [calls], "{text}");
     }
 }
 
@@ -111,7 +111,7 @@ fn several_are_all_recognised() {
         ),
         ("[weather(city='Oslo'), now()]", ["weather python", "now python"]),
     ] {
-        assert_eq!(found(text), calls, "{text}");
+        assert_eq!(extracted(text), calls, "{text}");
     }
 }
 
@@ -148,7 +148,7 @@ fn what_only_looks_like_it_is_left_alone() {
         "[weather] (see below)",
         "Action: weatherproof the door\nAction Input: none",
     ] {
-        assert_eq!(found(text), [""; 0], "{text}");
+        assert_eq!(extracted(text), [""; 0], "{text}");
     }
     assert!(text_calls("<tool_call>{\"name\":\"weather\"}</tool_call>", &[]).is_empty());
 }
@@ -168,6 +168,6 @@ fn long_texts_are_read_once() {
         "weather(",
     ] {
         let text = piece.repeat(1_000_000 / piece.len());
-        assert!(found(&text).len() <= MAX_CALLS);
+        assert!(extracted(&text).len() <= MAX_CALLS);
     }
 }

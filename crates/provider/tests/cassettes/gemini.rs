@@ -10,7 +10,7 @@ pub(super) fn replay(cassette: &Value) {
     let endpoint = row("gemini").unwrap().endpoint(None);
     let model = cassette["meta"]["model"].as_str().unwrap();
     let mut transcript = Transcript::new();
-    let (mut said, mut came) = (0, Vec::new());
+    let (mut seen, mut came) = (0, Vec::new());
     for exchange in cassette["exchanges"].as_array().unwrap() {
         let request = &exchange["request"]["json"];
         let contents = request["contents"].as_array().unwrap();
@@ -19,10 +19,10 @@ pub(super) fn replay(cassette: &Value) {
         {
             transcript.push(Canister::Supervisor(Supervisor { text: text.to_owned() })).unwrap();
         }
-        for content in contents.iter().skip(said).filter(|content| content["role"] == "user") {
+        for content in contents.iter().skip(seen).filter(|content| content["role"] == "user") {
             hear(&mut transcript, content);
         }
-        said = contents.len();
+        seen = contents.len();
         let ours = request_of(&transcript, request, model, &endpoint);
         assert_eq!(facts(&ours), facts(request));
         assert_eq!(signatures(&ours["contents"]), came, "signatures stand where they stood");
@@ -108,7 +108,7 @@ fn parts(contents: &Value) -> impl Iterator<Item = (&Value, &Value)> {
 fn facts(request: &Value) -> Vec<String> {
     let tools = request["tools"][0]["functionDeclarations"].as_array().into_iter().flatten();
     let tools = tools.map(|tool| format!("tool {} {}", tool["name"], tool["description"]));
-    let said = parts(&request["contents"]).map(|(role, part)| {
+    let messages = parts(&request["contents"]).map(|(role, part)| {
         if let Some(call) = part.get("functionCall") {
             format!("call {} {}", call["name"], call["args"])
         } else if let Some(response) = part.get("functionResponse") {
@@ -117,7 +117,7 @@ fn facts(request: &Value) -> Vec<String> {
             format!("{role} {}", part["text"])
         }
     });
-    tools.chain(said).collect()
+    tools.chain(messages).collect()
 }
 
 /// The signature of each of the model's parts, or that it has none.

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) folder: PathBuf,
-    pub(crate) asked: OriginalPrompt,
+    pub(crate) original: OriginalPrompt,
     pub(crate) has_prompt: bool,
     /// The response's head and body.
     pub(crate) response: Option<(http::response::Parts, Vec<u8>)>,
@@ -64,18 +64,18 @@ fn read(folder: PathBuf, dialect: Dialect) -> Case {
         assert!(known.contains(&name.as_str()), "{name} in {} is no part of a case", folder.display());
     }
     let prompt = fs::read_to_string(folder.join("prompt.json")).ok();
-    let asked =
-        asked(&prompt.as_deref().map_or(json!({}), |text| serde_json::from_str(text).unwrap()), dialect);
+    let original =
+        original(&prompt.as_deref().map_or(json!({}), |text| serde_json::from_str(text).unwrap()), dialect);
     let response = folder.join("body.bin").exists().then(|| {
         let head = head(&fs::read_to_string(folder.join("head.txt")).unwrap());
         (head, fs::read(folder.join("body.bin")).unwrap())
     });
     assert!(prompt.is_some() || response.is_some(), "{} is empty", folder.display());
     let name = format!("{}/{}", dialect.label(), folder.file_name().unwrap().to_str().unwrap());
-    Case { name, folder, asked, has_prompt: prompt.is_some(), response }
+    Case { name, folder, original, has_prompt: prompt.is_some(), response }
 }
 
-fn asked(prompt: &Value, dialect: Dialect) -> OriginalPrompt {
+fn original(prompt: &Value, dialect: Dialect) -> OriginalPrompt {
     let default = match dialect {
         Dialect::AnthropicMessages => "anthropic",
         Dialect::OpenAiChat => "openai-chat",
@@ -188,7 +188,7 @@ pub(crate) fn head(text: &str) -> http::response::Parts {
 impl OriginalPrompt {
     /// A prompt without anything, for bodies that answer no case.
     pub(crate) fn nothing(dialect: Dialect) -> Self {
-        asked(&json!({}), dialect)
+        original(&json!({}), dialect)
     }
 
     pub(crate) fn prompt(&self) -> Prompt<'_> {
@@ -228,11 +228,11 @@ impl OriginalPrompt {
 
 /// Feeds a body in pieces; the deltas come back too.
 pub(crate) fn decode<'a>(
-    asked: &OriginalPrompt,
+    original: &OriginalPrompt,
     head: &http::response::Parts,
     pieces: impl IntoIterator<Item = &'a [u8]>,
 ) -> (Result<Reply, ReplyError>, Vec<Delta>) {
-    let mut decoder = processor(asked.endpoint.dialect).normalize(head, asked.origin());
+    let mut decoder = processor(original.endpoint.dialect).normalize(head, original.origin());
     let mut deltas = Vec::new();
     for piece in pieces {
         if decoder.feed(piece, &mut deltas).is_err() {
@@ -277,7 +277,7 @@ fn refusal_json(refusal: &Refusal) -> Value {
 }
 
 /// The text that the deltas told.
-pub(crate) fn told(deltas: &[Delta]) -> String {
+pub(crate) fn text_of(deltas: &[Delta]) -> String {
     deltas
         .iter()
         .filter_map(|delta| if let Delta::Text(text) = delta { Some(text.as_str()) } else { None })

@@ -153,10 +153,10 @@ proptest! {
         }
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len() + 1)).chain([0, body.len()]).collect();
         cuts.sort_unstable();
-        let (asked, head) = (OriginalPrompt::nothing(DIALECTS[dialect]), head(HEADS[status]));
-        let whole = decode(&asked, &head, [body.as_slice()]).0;
-        let pieces = decode(&asked, &head, cuts.windows(2).map(|pair| &body[pair[0]..pair[1]])).0;
-        let bytes = decode(&asked, &head, body.chunks(1)).0;
+        let (original, head) = (OriginalPrompt::nothing(DIALECTS[dialect]), head(HEADS[status]));
+        let whole = decode(&original, &head, [body.as_slice()]).0;
+        let pieces = decode(&original, &head, cuts.windows(2).map(|pair| &body[pair[0]..pair[1]])).0;
+        let bytes = decode(&original, &head, body.chunks(1)).0;
         prop_assert_eq!(&pieces, &whole);
         prop_assert_eq!(&bytes, &whole);
         lawful(&whole)?;
@@ -187,9 +187,9 @@ fn lawful(result: &Result<Reply, ReplyError>) -> Result<(), TestCaseError> {
 fn a_line_of_twenty_mebibytes_is_an_error_at_sixteen() {
     let piece = [b'x'; 64 * 1024];
     for dialect in DIALECTS {
-        let asked = OriginalPrompt::nothing(dialect);
+        let original = OriginalPrompt::nothing(dialect);
         let body = [b"data: ".as_slice()].into_iter().chain(std::iter::repeat_n(piece.as_slice(), 320));
-        let (result, _) = decode(&asked, &head(HEADS[0]), body);
+        let (result, _) = decode(&original, &head(HEADS[0]), body);
         let limit = 16 * 1024 * 1024;
         assert_eq!(result, Err(DecodeError::EventTooLarge { limit }.into()));
     }
@@ -199,9 +199,9 @@ fn a_line_of_twenty_mebibytes_is_an_error_at_sixteen() {
 fn a_body_without_end_is_an_error_at_sixty_four_mebibytes() {
     let piece = b": keep-alive\n".repeat(10_000);
     for head_text in [HEADS[0], HEADS[1]] {
-        let asked = OriginalPrompt::nothing(Dialect::OpenAiChat);
+        let original = OriginalPrompt::nothing(Dialect::OpenAiChat);
         let body = std::iter::repeat_n(piece.as_slice(), 600);
-        let (result, _) = decode(&asked, &head(head_text), body);
+        let (result, _) = decode(&original, &head(head_text), body);
         let limit = 64 * 1024 * 1024;
         assert_eq!(result, Err(DecodeError::BodyTooLarge { limit }.into()), "{head_text}");
     }
@@ -210,10 +210,10 @@ fn a_body_without_end_is_an_error_at_sixty_four_mebibytes() {
 /// Nothing of a reply is read after its end, however much comes.
 #[test]
 fn what_follows_the_end_is_not_read() {
-    let asked = OriginalPrompt::nothing(Dialect::OpenAiChat);
+    let original = OriginalPrompt::nothing(Dialect::OpenAiChat);
     let body =
         b"data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\ndata: [DONE]\n\ndata: not json\n\n";
-    let (result, deltas) = decode(&asked, &head(HEADS[0]), [body.as_slice()]);
+    let (result, deltas) = decode(&original, &head(HEADS[0]), [body.as_slice()]);
     assert!(result.is_ok(), "{result:?}");
-    assert_eq!(cases::told(&deltas), "Hi");
+    assert_eq!(cases::text_of(&deltas), "Hi");
 }

@@ -17,13 +17,13 @@ use converse_canister::{Canister, Transcript};
 use converse_provider::{Dialect, Reply, ReplyError};
 use serde_json::Value;
 
-use cases::{Case, decode, expect, outcome, told};
+use cases::{Case, decode, expect, outcome, text_of};
 
 #[test]
 fn there_are_enough_cases() {
     let cases = cases::all();
     for dialect in Dialect::ALL {
-        let count = cases.iter().filter(|case| case.asked.endpoint.dialect == dialect).count();
+        let count = cases.iter().filter(|case| case.original.endpoint.dialect == dialect).count();
         assert!(count >= 20, "{}: {count}", dialect.label());
     }
 }
@@ -31,7 +31,7 @@ fn there_are_enough_cases() {
 #[test]
 fn requests_come_out_as_written() {
     for case in cases::all().iter().filter(|case| case.has_prompt) {
-        expect(&case.folder.join("request.json"), &case.asked.request());
+        expect(&case.folder.join("request.json"), &case.original.request());
     }
 }
 
@@ -40,15 +40,15 @@ fn requests_come_out_as_written() {
 fn a_longer_view_keeps_the_shorter_ones_messages() {
     let mut compared = 0;
     for case in cases::all().iter().filter(|case| case.has_prompt) {
-        let whole = case.asked.request();
+        let whole = case.original.request();
         let Some(all) = list(&whole["body"]) else { continue };
-        for end in 1..case.asked.view.len() {
-            let view = case.asked.view[..end].to_vec();
+        for end in 1..case.original.view.len() {
+            let view = case.original.view[..end].to_vec();
             let complete = Transcript::try_from(view.clone()).is_ok_and(|transcript| !transcript.has_open());
-            if !complete || !matches!(case.asked.view[end], Canister::Assistant(_)) {
+            if !complete || !matches!(case.original.view[end], Canister::Assistant(_)) {
                 continue;
             }
-            let shorter = cases::OriginalPrompt { view, ..case.asked.clone() }.request();
+            let shorter = cases::OriginalPrompt { view, ..case.original.clone() }.request();
             let Some(part) = list(&shorter["body"]) else { continue };
             // The last message may still grow by what the user says next.
             for (at, (one, other)) in part.iter().zip(all).enumerate().take(part.len() - 1) {
@@ -84,16 +84,16 @@ fn list(body: &Value) -> Option<&Vec<Value>> {
 fn replies_are_the_same_however_a_body_is_cut() {
     for case in cases::all() {
         let Some((head, body)) = &case.response else { continue };
-        let (whole, deltas) = decode(&case.asked, head, [body.as_slice()]);
+        let (whole, deltas) = decode(&case.original, head, [body.as_slice()]);
         expect(&case.folder.join("reply.json"), &outcome(&whole));
-        let by_byte = decode(&case.asked, head, body.chunks(1));
-        let by_line = decode(&case.asked, head, body.split_inclusive(|byte| *byte == b'\n'));
-        let before_line = decode(&case.asked, head, before_newlines(body));
-        for (how, (cut, told_now)) in
+        let by_byte = decode(&case.original, head, body.chunks(1));
+        let by_line = decode(&case.original, head, body.split_inclusive(|byte| *byte == b'\n'));
+        let before_line = decode(&case.original, head, before_newlines(body));
+        for (how, (cut, new_deltas)) in
             [("byte", by_byte), ("line", by_line), ("before each newline", before_line)]
         {
             assert_eq!(cut, whole, "{} by {how}", case.name);
-            assert_eq!(told(&told_now), told(&deltas), "{} by {how}: what was told", case.name);
+            assert_eq!(text_of(&new_deltas), text_of(&deltas), "{} by {how}: what was told", case.name);
         }
     }
 }
@@ -111,12 +111,12 @@ fn deltas_tell_the_replys_words() {
     let mut streams = 0;
     for case in cases::all() {
         let Some((head, body)) = &case.response else { continue };
-        let (Ok(reply), deltas) = decode(&case.asked, head, [body.as_slice()]) else { continue };
+        let (Ok(reply), deltas) = decode(&case.original, head, [body.as_slice()]) else { continue };
         if deltas.is_empty() {
             continue;
         }
         streams += 1;
-        assert_eq!(told(&deltas), words(&reply), "{}", case.name);
+        assert_eq!(text_of(&deltas), words(&reply), "{}", case.name);
     }
     assert!(streams > 10, "{streams}");
 }
@@ -133,9 +133,9 @@ fn words(reply: &Reply) -> String {
 fn a_body_that_ends_early_is_no_reply_and_holds_no_invocation() {
     for case in cases::all() {
         let Some((head, body)) = &case.response else { continue };
-        let (whole, _) = decode(&case.asked, head, [body.as_slice()]);
+        let (whole, _) = decode(&case.original, head, [body.as_slice()]);
         for end in 0..body.len() {
-            match decode(&case.asked, head, [&body[..end]]).0 {
+            match decode(&case.original, head, [&body[..end]]).0 {
                 // The terminal marker was within the part: the reply must be the whole one, but for late usage.
                 Ok(cut) => {
                     let whole =
@@ -175,7 +175,7 @@ fn streamed_and_whole_replies_are_the_same() {
         let Some(streamed) = case.name.strip_suffix("_whole") else { continue };
         let [streamed, whole] = [by_name[streamed], case].map(|case| {
             let (head, body) = case.response.as_ref().unwrap();
-            decode(&case.asked, head, [body.as_slice()]).0
+            decode(&case.original, head, [body.as_slice()]).0
         });
         assert_eq!(streamed, whole, "{}", case.name);
         pairs += 1;
@@ -188,12 +188,12 @@ fn every_reply_is_a_lawful_continuation() {
     let mut replies = 0;
     for case in cases::all() {
         let Some((head, body)) = &case.response else { continue };
-        let reply = match decode(&case.asked, head, [body.as_slice()]).0 {
+        let reply = match decode(&case.original, head, [body.as_slice()]).0 {
             Ok(reply) => reply,
             Err(ReplyError::CutShort { partial }) => *partial,
             Err(_) => continue,
         };
-        let mut transcript = Transcript::try_from(case.asked.view.clone()).unwrap();
+        let mut transcript = Transcript::try_from(case.original.view.clone()).unwrap();
         assert!(matches!(reply.canisters.first(), Some(Canister::Assistant(_))), "{}", case.name);
         for canister in reply.canisters {
             transcript.push(canister).unwrap_or_else(|error| panic!("{}: {error}", case.name));
