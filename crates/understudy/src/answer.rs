@@ -1,6 +1,6 @@
 //! The text of an answer: results in the order of the calls, or what the understudy is and which tools there are.
 //!
-//! Of a JSON object the telling field is shown with what was asked (`15% of 2500 = 375`). Nothing is added to a result,
+//! Of a JSON object the main field is shown with the question (`15% of 2500 = 375`). Nothing is added to a result,
 //! and a long one is cut with a note of how much is missing. The language is that of the prompt.
 
 use serde_json::{Map, Value};
@@ -48,7 +48,7 @@ const LISTED: usize = 20;
 /// Characters of a description.
 const DESCRIPTION: usize = 120;
 
-/// Keys of an object that hold its answer, the better ones first.
+/// Keys of an object that contain its answer, the better ones first.
 const TELLING: &str =
     "text result answer value output content message summary datetime description data response";
 
@@ -57,7 +57,7 @@ pub(crate) fn answer(made: &[Made], toolbox: &Toolbox, language: Language) -> St
     made.iter().map(|made| result_text(made, toolbox, language)).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns whether a result says that its call did not succeed: `error (refused): …`.
+/// Returns whether a result reports that its call failed: `error (refused): …`.
 pub(crate) fn is_failure(result: &str) -> bool {
     failure(result).is_some()
 }
@@ -119,7 +119,7 @@ fn cut(text: &str, language: Language) -> String {
     }
 }
 
-/// Returns the telling field of a JSON object, else its fields, else the text as it is.
+/// Returns the main field of a JSON object, else its fields, else the unchanged text.
 pub(crate) fn telling_text(result: &str) -> String {
     let object = match serde_json::from_str::<Value>(result) {
         Ok(Value::Object(object)) => object,
@@ -141,7 +141,7 @@ pub(crate) fn telling_text(result: &str) -> String {
     fields.collect::<Vec<_>>().join(if nested || object.len() > 6 { "\n" } else { ", " })
 }
 
-/// What was asked, and whether it is a sum: the result's own place or zone, else the place, file or address of the call.
+/// Returns the question, and whether it is a sum: the result's own place or zone, else the place, file or address of the call.
 fn label(made: &Made, tool: Option<&Tool>, result: &str) -> Option<(String, bool)> {
     let arguments: Map<String, Value> = serde_json::from_str(&made.arguments).unwrap_or_default();
     let argument = |wanted: &[Takes]| {
@@ -153,11 +153,11 @@ fn label(made: &Made, tool: Option<&Tool>, result: &str) -> Option<(String, bool
     }
     let object: Map<String, Value> = serde_json::from_str(result).unwrap_or_default();
     let own = ["timezone", "location", "city", "place"].iter().find_map(|key| object.get(*key)?.as_str());
-    let asked = argument(&[Takes::Zone, Takes::Place, Takes::Path, Takes::Directory, Takes::Url]);
-    own.or(asked).map(|label| (label.to_owned(), false))
+    let of_call = argument(&[Takes::Zone, Takes::Place, Takes::Path, Takes::Directory, Takes::Url]);
+    own.or(of_call).map(|label| (label.to_owned(), false))
 }
 
-/// Returns what is said when nothing can be called: what this is, which tools there are, how to get a real model.
+/// Returns the answer if no tool can be called: what the understudy is, the tools, and how to configure a model.
 pub(crate) fn guide(toolbox: &Toolbox, language: Language) -> String {
     let mut text = language
         .pick(
@@ -224,7 +224,7 @@ fn sample(parameter: &Parameter) -> String {
     }
 }
 
-/// Returns what is said beside results: the clauses that no tool fits, and whether a step was left out after a failure.
+/// Returns the remarks beside results: the clauses without a tool, and whether a step was left out after a failure.
 pub(crate) fn unrouted(clauses: &[String], left_out: bool, language: Language) -> Option<String> {
     let mut lines = Vec::new();
     if !clauses.is_empty() {

@@ -11,7 +11,7 @@ pub(crate) struct Sum {
     pub(crate) text: String,
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// Certainly arithmetic, whatever is around it.
+    /// Certainly arithmetic in any context.
     pub(crate) certain: bool,
 }
 
@@ -24,11 +24,11 @@ enum Lex {
     Percent,
     Of,
     Function(&'static str),
-    /// What follows its operand: `^2`, `!`.
+    /// A sign after its operand: `^2`, `!`.
     Postfix(&'static str),
     /// "multiply A by B": the operator, and whether the operands change places.
     Verb(&'static str, bool),
-    /// What separates the operands of a verb.
+    /// A separator of the operands of a verb.
     Separator,
     /// Anything else. No expression crosses it.
     Gap,
@@ -43,7 +43,7 @@ struct Lexeme {
 
 use Lex::{Close, Function, Gap, Of, Open, Operator, Percent, Postfix, Separator, Verb};
 
-/// Phrases by what they stand for; where one begins another, the longer one is first. `abc*` is any word that begins so.
+/// Phrases by their meaning; where one begins another, the longer one is first. `abc*` is any word that begins so.
 const PHRASES: &[(Lex, &[&str])] = &[
     (Operator("^"), &["to the power of", "в степен*"]),
     (Operator("*"), &["multiplied by", "times", "x", "х", "умножить на", "умноженн* на"]),
@@ -75,13 +75,13 @@ const SCALES: [&str; 6] = ["hundred", "thousand", "million", "billion", "тыс�
 /// Returns all expressions of a clause in order.
 pub(crate) fn sums(clause: &str) -> Vec<Sum> {
     let all = lexemes(clause);
-    let mut found = Vec::new();
+    let mut sums = Vec::new();
     let mut at = 0;
     while at < all.len() {
         match verb_sum(&all[at..]).or_else(|| sum(&all[at..])) {
             Some((text, count, certain)) if text.len() <= 1000 => {
                 let (start, end) = (all[at].start, all[at + count - 1].end);
-                found.push(Sum { text, start, end, certain });
+                sums.push(Sum { text, start, end, certain });
                 at += count;
             }
             // The end of a sum that is too long is another sum; it is not meant.
@@ -89,7 +89,7 @@ pub(crate) fn sums(clause: &str) -> Vec<Sum> {
             None => at += 1,
         }
     }
-    found
+    sums
 }
 
 /// Reads operands and operators in turn from the front: the plain form, the lexemes it takes, and whether it is certain.
@@ -185,7 +185,7 @@ fn verb_sum(all: &[Lexeme]) -> Option<(String, usize, bool)> {
 fn lexemes(clause: &str) -> Vec<Lexeme> {
     let russian = clause.chars().any(is_cyrillic);
     let all = words(clause);
-    let mut found: Vec<Lexeme> = Vec::new();
+    let mut lexemes: Vec<Lexeme> = Vec::new();
     let mut at = 0;
     while let Some(c) = clause[at..].chars().next() {
         let after = at + c.len_utf8();
@@ -196,16 +196,16 @@ fn lexemes(clause: &str) -> Vec<Lexeme> {
         } else if c.is_whitespace() || "$€£₽".contains(c) {
             at = after;
             continue;
-        } else if c == '!' && clause[after..].trim().is_empty() && found.iter().any(|one| one.lex == Gap) {
+        } else if c == '!' && clause[after..].trim().is_empty() && lexemes.iter().any(|one| one.lex == Gap) {
             // "hello, 5!" is not a factorial.
             (Gap, after)
         } else {
             sign(clause, at, c)
         };
-        found.push(Lexeme { lex, start: at, end });
+        lexemes.push(Lexeme { lex, start: at, end });
         at = end.max(after);
     }
-    found
+    lexemes
 }
 
 /// A number. With letters at its end it is a gap, except `5x3`.
@@ -334,7 +334,7 @@ mod tests {
     use super::*;
 
     fn first(clause: &str) -> Option<String> {
-        sums(clause).into_iter().next().map(|found| found.text)
+        sums(clause).into_iter().next().map(|result| result.text)
     }
 
     #[test]
@@ -405,7 +405,7 @@ mod tests {
         for (clause, certain) in
             [("10-15 people", false), ("24/7", false), ("10 - 15", true), ("10+15", true), ("1-2-3", true)]
         {
-            assert_eq!(sums(clause).first().map(|found| found.certain), Some(certain), "{clause}");
+            assert_eq!(sums(clause).first().map(|result| result.certain), Some(certain), "{clause}");
         }
     }
 
@@ -422,7 +422,7 @@ mod tests {
             ("2500 100", false, Some("2500")),
             ("x", false, None),
         ] {
-            assert_eq!(number_at(text, 0, russian).map(|found| found.0).as_deref(), number, "{text}");
+            assert_eq!(number_at(text, 0, russian).map(|result| result.0).as_deref(), number, "{text}");
         }
     }
 
@@ -436,7 +436,7 @@ mod tests {
             ("how many days are left", None),
             ("run 5 km", None),
         ] {
-            assert_eq!(conversion(clause).map(|found| found.0).as_deref(), text, "{clause}");
+            assert_eq!(conversion(clause).map(|result| result.0).as_deref(), text, "{clause}");
         }
     }
 }

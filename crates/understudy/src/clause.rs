@@ -34,7 +34,7 @@ impl Clause {
         self.words.iter().any(|word| !is_stop(&word.text))
     }
 
-    /// Whether it asks for nothing to be done: "don't read it", "how do I list files in Python?", "what did you change?".
+    /// Whether the clause requests no action: "don't read it", "how do I list files in Python?", "what did you change?".
     pub(crate) fn is_declined(&self) -> bool {
         let words: Vec<&str> = self.words.iter().map(|word| word.text.as_str()).collect();
         let spoken: Vec<&str> =
@@ -87,7 +87,7 @@ const ABBREVIATIONS: &str = "e.g i.e etc mr mrs dr st vs т.е т.к г";
 
 fn sentences(text: &str) -> Vec<&str> {
     let shielded = shielded(text);
-    let mut found = Vec::new();
+    let mut sentences = Vec::new();
     let mut from = 0;
     for (at, c) in text.char_indices() {
         let end = at + c.len_utf8();
@@ -102,17 +102,17 @@ fn sentences(text: &str) -> Vec<&str> {
             _ => false,
         };
         if ends {
-            found.push(text[from..end].trim().trim_end_matches(';'));
+            sentences.push(text[from..end].trim().trim_end_matches(';'));
             from = end;
         }
     }
-    found.push(text[from..].trim());
-    found.retain(|one| !one.is_empty());
-    found
+    sentences.push(text[from..].trim());
+    sentences.retain(|one| !one.is_empty());
+    sentences
 }
 
 const CONJUNCTIONS: &str = "and then also и а затем потом также after";
-/// Behind a comma these belong to what is before them.
+/// After a comma these words continue the clause before it.
 const RELATIVES: &str = "when where who which когда где который кто что";
 
 /// The parts of a sentence. Free text after a colon is not separated.
@@ -126,7 +126,7 @@ fn parts(sentence: &str) -> Vec<String> {
     let conditional = words.first().is_some_and(|word| among(&word.text, "if when если когда"));
     // "08:15 in Chicago, what is that in Madrid?" is one question.
     let unread = evidence.iter().any(|one| one.kind == Kind::Unread);
-    let mut found = Vec::new();
+    let mut parts = Vec::new();
     let mut from = 0;
     for (index, word) in words.iter().enumerate().filter(|(_, word)| is(&word.text, "starters")) {
         let joints = words[..index].iter().rev();
@@ -137,12 +137,12 @@ fn parts(sentence: &str) -> Vec<String> {
         let says =
             words.iter().any(|word| from <= word.start && word.end <= last.end && !is_stop(&word.text));
         if (joints > 0 || comma) && says && from < last.end && open(last.end) && open(word.start) {
-            found.push(text[from..last.end].trim().to_owned());
+            parts.push(text[from..last.end].trim().to_owned());
             from = word.start;
         }
     }
-    found.push(text[from..].trim().to_owned());
-    found
+    parts.push(text[from..].trim().to_owned());
+    parts
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! What a clause holds that a parameter could take: quoted texts, URLs, paths, places, sums, numbers.
+//! Evidence for parameters in a clause: quoted texts, URLs, paths, places, sums, numbers.
 //!
-//! What is found first keeps its place in the text, so the dot of a URL does not make a file. Only numbers may also be
+//! Earlier evidence keeps its place in the text, so the dot of a URL does not make a file. Only numbers may also be
 //! inside a sum, for a tool that takes the operands.
 
 use crate::arithmetic::{conversion, number_at, sums};
@@ -37,7 +37,7 @@ pub(crate) struct Evidence {
 
 /// Returns all evidence of a clause in the order of the text.
 pub(crate) fn evidence(clause: &str) -> Vec<Evidence> {
-    let mut scan = Scan { clause, words: words(clause), found: Vec::new() };
+    let mut scan = Scan { clause, words: words(clause), evidence: Vec::new() };
     for (inside, start, end) in quoted(clause) {
         scan.add(Kind::Quoted, inside, start, end);
     }
@@ -53,20 +53,20 @@ pub(crate) fn evidence(clause: &str) -> Vec<Evidence> {
         scan.add(Kind::Sum { certain }, sum.text, sum.start, sum.end);
     }
     scan.numbers();
-    scan.found.sort_by_key(|one| (one.start, std::cmp::Reverse(one.end)));
-    scan.found
+    scan.evidence.sort_by_key(|one| (one.start, std::cmp::Reverse(one.end)));
+    scan.evidence
 }
 
 struct Scan<'a> {
     clause: &'a str,
     words: Vec<Word>,
-    found: Vec<Evidence>,
+    evidence: Vec<Evidence>,
 }
 
 impl Scan<'_> {
     fn add(&mut self, kind: Kind, value: impl Into<String>, start: usize, end: usize) {
-        if self.found.iter().all(|one| one.end <= start || end <= one.start) {
-            self.found.push(Evidence { kind, value: value.into(), start, end });
+        if self.evidence.iter().all(|one| one.end <= start || end <= one.start) {
+            self.evidence.push(Evidence { kind, value: value.into(), start, end });
         }
     }
 
@@ -123,11 +123,12 @@ impl Scan<'_> {
         let preposition = if preposition == "the" { before.next().unwrap_or_default() } else { preposition };
         let within = among(&preposition, "in inside under of в из внутри");
         let thing = before.find(|word| !is_stop(word) || word == "everything").unwrap_or_default();
-        let held = ["file", "directory", "content", "list"].iter().any(|concept| means(&thing, concept));
-        within && (held || thing == "everything")
+        let is_content =
+            ["file", "directory", "content", "list"].iter().any(|concept| means(&thing, concept));
+        within && (is_content || thing == "everything")
     }
 
-    /// Whether a question asks for nothing else: "what is 10/4" means the quotient, «10-15 человек» a range.
+    /// Returns whether a question asks for nothing else: "what is 10/4" means the quotient, «10-15 человек» a range.
     fn asks_only_for(&self, start: usize, end: usize) -> bool {
         let mut around = self.words.iter().filter(|word| word.end <= start || end <= word.start);
         around.all(|word| is_stop(&word.text))
@@ -144,10 +145,10 @@ impl Scan<'_> {
             let Some((number, end)) = number_at(self.clause, word.start, russian) else { continue };
             skip = end;
             let inside = |one: &Evidence| matches!(one.kind, Kind::Sum { .. } | Kind::Conversion);
-            let mut others = self.found.iter().filter(|one| !inside(one));
+            let mut others = self.evidence.iter().filter(|one| !inside(one));
             let free = others.all(|one| one.end <= word.start || end <= one.start);
             if free && !self.clause[end..].starts_with(char::is_alphabetic) {
-                self.found.push(Evidence { kind: Kind::Number, value: number, start: word.start, end });
+                self.evidence.push(Evidence { kind: Kind::Number, value: number, start: word.start, end });
             }
         }
     }

@@ -20,7 +20,7 @@ pub(crate) enum Part<'a> {
 
 /// Returns the parts of a text in order. An explicit one ends with its line or where the next one begins.
 pub(crate) fn parts<'a>(text: &'a str, toolbox: &Toolbox) -> Vec<Part<'a>> {
-    let mut found = Vec::new();
+    let mut parts = Vec::new();
     let mut natural = 0..0;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -28,19 +28,19 @@ pub(crate) fn parts<'a>(text: &'a str, toolbox: &Toolbox) -> Vec<Part<'a>> {
         let first = marks.first().map_or(line.len(), |(start, _)| *start);
         natural.end = at + first;
         if !marks.is_empty() {
-            found.push(Part::Natural(&text[natural.clone()]));
+            parts.push(Part::Natural(&text[natural.clone()]));
             natural = at + line.len()..at + line.len();
         }
         for (index, (start, end)) in marks.iter().enumerate() {
             let until = marks.get(index + 1).map_or(line.len(), |(next, _)| *next);
             let name = &line[start + 1..*end];
-            found.push(Part::Explicit { name, rest: line[*end..until].trim() });
+            parts.push(Part::Explicit { name, rest: line[*end..until].trim() });
         }
         at += line.len();
     }
-    found.push(Part::Natural(&text[natural]));
-    found.retain(|part| !matches!(part, Part::Natural(text) if text.trim().is_empty()));
-    found
+    parts.push(Part::Natural(&text[natural]));
+    parts.retain(|part| !matches!(part, Part::Natural(text) if text.trim().is_empty()));
+    parts
 }
 
 /// Returns the spans of `@name` in a line, outside quotes and brackets.
@@ -49,7 +49,7 @@ fn marks(line: &str, toolbox: &Toolbox) -> Vec<(usize, usize)> {
         return Vec::new();
     }
     let shielded = tokens::shielded(line);
-    let mut found = Vec::new();
+    let mut spans = Vec::new();
     for (at, _) in line.match_indices('@') {
         let begins = line[..at].is_empty() || line[..at].ends_with(char::is_whitespace);
         let rest = &line[at + 1..];
@@ -60,10 +60,10 @@ fn marks(line: &str, toolbox: &Toolbox) -> Vec<(usize, usize)> {
             && !shielded[at]
             && (is_qualified(name) || toolbox.tools.iter().any(|tool| tool.name == name))
         {
-            found.push((at, at + 1 + name.len()));
+            spans.push((at, at + 1 + name.len()));
         }
     }
-    found
+    spans
 }
 
 fn is_qualified(name: &str) -> bool {
@@ -92,7 +92,7 @@ fn mangled(name: &str) -> String {
 }
 
 fn arguments(rest: &str, tool: Option<&Tool>) -> Map<String, Value> {
-    let mut found = Map::new();
+    let mut arguments = Map::new();
     let mut positional = String::new();
     let mut at = 0;
     while let Some(c) = rest[at..].chars().next() {
@@ -100,7 +100,7 @@ fn arguments(rest: &str, tool: Option<&Tool>) -> Map<String, Value> {
         if let Some((key, length)) = begins.then(|| key(&rest[at..])).flatten() {
             let (value, quoted, taken) = value(&rest[at + length..]);
             let schema = tool.and_then(|tool| tool.schema_of(key));
-            found.insert(key.to_owned(), written(schema, value, quoted));
+            arguments.insert(key.to_owned(), written(schema, value, quoted));
             at += length + taken;
         } else {
             positional.push(c);
@@ -112,9 +112,9 @@ fn arguments(rest: &str, tool: Option<&Tool>) -> Map<String, Value> {
         let quoted = tokens::quoted_front(positional)
             .filter(|(_, end)| *end == positional.len())
             .map(|(inside, _)| inside);
-        found.entry(parameter).or_insert_with(|| Value::String(quoted.unwrap_or(positional).to_owned()));
+        arguments.entry(parameter).or_insert_with(|| Value::String(quoted.unwrap_or(positional).to_owned()));
     }
-    found
+    arguments
 }
 
 /// `key=`, and its length with the sign.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::clause::Clause;
 use crate::evidence::{Evidence, Kind};
-use crate::text::{Found, Piece};
+use crate::text::{Piece, TextSource};
 use crate::tokens::{Shape, path_shape};
 use crate::tool::{Parameter, Takes, Tool};
 use crate::value::fitting;
@@ -25,9 +25,9 @@ pub(crate) struct Filled {
     pub(crate) used: Vec<Span>,
     /// Of these, the words that were left over for free text.
     pub(crate) loose: Vec<Span>,
-    /// How well the evidence fits.
+    /// The strength of the fit.
     pub(crate) bonus: f32,
-    /// The evidence alone says what is wanted.
+    /// Whether the evidence alone is enough to choose the tool.
     pub(crate) firm: bool,
     /// The parameter that takes the text of the answer before.
     pub(crate) carry: Option<String>,
@@ -67,7 +67,7 @@ pub(crate) fn fill(tool: &Tool, clause: &Clause) -> Option<Filled> {
     Some(filling.finish())
 }
 
-/// What is filled by evidence. More evidence of the kind repeats the call.
+/// Kinds of parameters that evidence fills. More evidence of the kind repeats the call.
 const REPEATED: [Takes; 6] =
     [Takes::Expression, Takes::Zone, Takes::Place, Takes::Path, Takes::Directory, Takes::Url];
 
@@ -113,7 +113,7 @@ impl<'a> Filling<'a> {
         self.take(parameter, value, (one.start, one.end), quality)
     }
 
-    /// How well a free piece of evidence suits a parameter, and the value it gives.
+    /// Returns how well a free piece of evidence suits a parameter, and its value.
     fn fits(&self, parameter: &Parameter, one: &Evidence) -> Option<(f32, Value)> {
         let described = |word: &str| parameter.description.to_lowercase().contains(word);
         let text = &one.value;
@@ -181,14 +181,14 @@ impl<'a> Filling<'a> {
         numbers.map(|one| self.nearness(parameter, one)).max().unwrap_or(0)
     }
 
-    /// How much the words beside a number speak of a parameter: 3 for "limit 5", 2 for a count ("the first 5 commits"),
+    /// Returns how strongly the words beside a number suggest a parameter: 3 for "limit 5", 2 for a count ("the first 5 commits"),
     /// 1 for a thing of its description, 0 for nothing.
     fn nearness(&self, parameter: &Parameter, one: &Evidence) -> u8 {
         let described = words(&parameter.description);
         let own = |word: &str| parameter.words.iter().any(|mine| related(mine, word));
         let thing = |word: &Word| {
-            let said = described.iter().any(|mine| related(&mine.text, &word.text));
-            !is_stop(&word.text) && (own(&word.text) || said)
+            let is_described = described.iter().any(|mine| related(&mine.text, &word.text));
+            !is_stop(&word.text) && (own(&word.text) || is_described)
         };
         let words = &self.clause.words;
         let before: Vec<&Word> = words.iter().rev().filter(|word| word.end <= one.start).take(2).collect();
@@ -265,12 +265,12 @@ impl<'a> Filling<'a> {
 
     fn text(&mut self, parameter: &Parameter) -> bool {
         match crate::text::find(self.clause, &self.filled.used, self.tool, parameter) {
-            Found::Nothing => false,
-            Found::Reference => {
+            TextSource::Nothing => false,
+            TextSource::Reference => {
                 self.filled.carry = Some(parameter.name.clone());
                 true
             }
-            Found::Piece(Piece { text, start, end, loose }) => {
+            TextSource::Piece(Piece { text, start, end, loose }) => {
                 let Some(value) = fitting(&parameter.schema, parameter.kind(), &text) else { return false };
                 if loose {
                     self.filled.loose.push((start, end));

@@ -69,7 +69,7 @@ pub fn respond(request: &HttpRequest<Bytes>) -> Response<Bytes> {
 
 fn reply(request: &Request, toolbox: &Toolbox) -> Reply {
     let language = Language::of(&request.prompt);
-    // Without tools nothing can be called, but results that are there can be told.
+    // Without tools nothing can be called, but existing results can be shown.
     let plan = if toolbox.tools.is_empty() { Plan::default() } else { plan(&request.prompt, toolbox) };
     let round = next_round(&plan, request);
     if !round.is_empty() {

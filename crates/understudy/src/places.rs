@@ -55,7 +55,7 @@ const PREPOSITIONS: &str = "in at for from to of near and в во из на дл
 pub(crate) fn places(text: &str) -> Vec<Place> {
     let all = words(text);
     let stems: Vec<String> = all.iter().map(|word| stem(&word.text)).collect();
-    let mut found = Vec::new();
+    let mut places = Vec::new();
     let mut at = 0;
     while at < all.len() {
         let before = at.checked_sub(1).map_or("", |before| all[before].text.as_str());
@@ -76,13 +76,13 @@ pub(crate) fn places(text: &str) -> Vec<Place> {
         let count = named.map_or(1, |city| city.stems.len());
         let (start, end) = (all[at].start, all[at + count - 1].end);
         if let Some(City { name, zone, .. }) = named {
-            found.push(Place { name: name.clone(), zone: Some(zone.clone()), start, end });
+            places.push(Place { name: name.clone(), zone: Some(zone.clone()), start, end });
         } else if stranger {
-            found.push(Place { name: written.to_owned(), zone: None, start, end });
+            places.push(Place { name: written.to_owned(), zone: None, start, end });
         }
         at += count;
     }
-    found
+    places
 }
 
 const AREAS: &str = "Africa America Antarctica Arctic Asia Atlantic Australia Europe Indian Pacific Etc";
@@ -123,8 +123,8 @@ mod tests {
             ("вены болят", &[]),
             ("lima beans", &[]),
         ] {
-            let found: Vec<_> = places(text).into_iter().filter_map(|place| place.zone).collect();
-            assert_eq!(found, zones, "{text}");
+            let actual: Vec<_> = places(text).into_iter().filter_map(|place| place.zone).collect();
+            assert_eq!(actual, zones, "{text}");
         }
         let name = |text: &str| places(text).first().map(|place| place.name.clone());
         assert_eq!(name("time in Gotham now").as_deref(), Some("Gotham"));

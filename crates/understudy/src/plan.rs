@@ -1,4 +1,4 @@
-//! A prompt into the calls it asks for, in order, and the clauses that no tool fits.
+//! Turns a prompt into the calls that it requests, in order, and the clauses that no tool fits.
 //!
 //! Only the first paragraph (after a greeting) is a request. What follows a blank line, such as a piped file, and attached
 //! documents are material: they start no tool. Every round of a turn makes the same plan from the same prompt.

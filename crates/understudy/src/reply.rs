@@ -62,7 +62,7 @@ fn answer(status: StatusCode, mime: &'static str, body: String) -> Response<Byte
     response
 }
 
-/// The text within the limit that was asked for, and the reason why it ends.
+/// Returns the text within the requested limit, and the reason why it ends.
 fn limited(reply: Reply, most_tokens: Option<u64>) -> (Reply, &'static str) {
     match reply {
         Reply::Calls(_) => (reply, "tool_calls"),
@@ -142,14 +142,14 @@ fn stream(request: &Request, seed: u64, reply: &Reply, finish: &str, usage: &Val
 }
 
 fn pieces(text: &str) -> Vec<&str> {
-    let mut found = Vec::new();
+    let mut pieces = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
         let piece = crate::words::front(rest, PIECE);
-        found.push(piece);
+        pieces.push(piece);
         rest = &rest[piece.len()..];
     }
-    found
+    pieces
 }
 
 /// FNV-1a, 64 bits: enough to tell requests apart; nothing secret depends on it.

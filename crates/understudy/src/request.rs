@@ -60,7 +60,7 @@ pub(crate) struct Request {
     pub(crate) most_tokens: Option<u64>,
 }
 
-/// Calls of one reply, however many are asked for.
+/// Maximum number of calls of one reply.
 const CALLS: usize = 16;
 
 impl Request {

@@ -1,4 +1,4 @@
-//! Which tool a clause means: the words they share, the evidence that fits the schema, and how much of the clause that
+//! Finds the tool that a clause means, by the words they share, the evidence that fits the schema, and how much of the clause that
 //! explains.
 //!
 //! "Tell me a joke about time" shares "time" with a clock and is left alone because of the joke. A tool that deletes, sends
@@ -38,18 +38,19 @@ const PARAMETER_DESCRIPTION: f32 = 0.5;
 const THRESHOLD: f32 = 2.0;
 /// The threshold where every word of the clause is explained.
 const EXPLAINED: f32 = 1.7;
-/// Strength that must be shared unless the evidence alone says what is wanted; less where an argument fits well.
+/// Minimum shared strength, unless the evidence alone decides; less where an argument fits well.
 const SHARED: f32 = 0.9;
 const SHARED_BESIDE: f32 = 0.7;
-/// What is added for a tool that is called by its whole name, "git show".
+/// Bonus for a tool that is called by its whole name, "git show".
 const CALLED: f32 = 1.5;
-/// What "show" and the like count of a word.
+/// Weight of "show" and similar words, relative to other words.
 const WEAK: f32 = 0.3;
-/// What of "list" is heard in "which files".
+/// Share of the word "list" that "which files" implies.
 const LISTED: f32 = 0.5;
-/// What of "read" is heard where only a file or an address is named. It decides between tools and makes none fit.
+/// Share of the word "read" that a file or an address alone implies. It decides between tools that fit anyway.
 const IMPLIED: f32 = 0.2;
-/// Factors for a deed that the tool does not do, a deed nobody asked for, a subject of other tools, an unused address.
+/// Factors for an action that the tool does not perform, an action that was not requested, a subject of other tools, and
+/// an unused address.
 const OTHER_DEED: f32 = 0.35;
 const UNASKED_DEED: f32 = 0.2;
 const OTHER_SUBJECT: f32 = 0.4;
@@ -97,19 +98,19 @@ impl Toolbox {
         offered.or_else(|| self.tools.iter().find(|tool| tool.spoken() == name))
     }
 
-    /// For each tool that has a word (lower case) how strongly. A word of many tools says little about each.
+    /// Returns the strength of a word (lower case) for each tool that has it. A word of many tools is weak for each.
     fn having(&self, word: &str) -> HashMap<usize, f32> {
-        let mut found: HashMap<usize, f32> = HashMap::new();
+        let mut strengths: HashMap<usize, f32> = HashMap::new();
         for tools in terms(word).iter().filter_map(|term| self.index.get(term)) {
             let total: f32 = tools.iter().map(|(_, weight)| weight).sum();
             for (tool, weight) in tools {
                 // Tools that only mention the word count in part.
                 let strength = weight * self.rarity((total / weight).min(count(tools.len())));
-                let best = found.entry(*tool).or_insert(0.0);
+                let best = strengths.entry(*tool).or_insert(0.0);
                 *best = best.max(strength);
             }
         }
-        found
+        strengths
     }
 
     /// 1 for a term of one tool, down to 0.3 for a term of all.
@@ -161,7 +162,7 @@ impl Toolbox {
             spans.iter().any(|(from, to)| *from <= start && end <= *to)
         };
         let (mut shared, mut content, mut covered) = (0.0, 0.0, 0.0);
-        let mut asked = HashSet::new();
+        let mut requested = HashSet::new();
         let mut elsewhere = false;
         for (word, having) in clause.words.iter().zip(strengths) {
             let strength = having.get(&at).copied().unwrap_or(0.0);
@@ -171,9 +172,9 @@ impl Toolbox {
                 covered += if loose { 0.7 } else { 1.0 };
                 continue;
             }
-            // "Changed" and "the changes" ask for no deed.
+            // "Changed" and "the changes" request no action.
             if !is_done(&word.text) && !word.text.ends_with('s') {
-                asked.extend(deeds_of(&word.text));
+                requested.extend(deeds_of(&word.text));
             }
             if is_stop(&word.text) || (strength == 0.0 && is(&word.text, "weak")) {
                 continue;
@@ -192,8 +193,8 @@ impl Toolbox {
         let mut ignored = clause.evidence.iter().filter(|one| unused(&one.kind));
         let ignored = ignored.any(|one| !inside(&filled.used, one.start, one.end));
         let (all, named) = &self.deeds[at];
-        let unasked = !named.is_empty() && named.is_disjoint(&asked);
-        let other = !unasked && !asked.is_empty() && all.is_disjoint(&asked);
+        let unasked = !named.is_empty() && named.is_disjoint(&requested);
+        let other = !unasked && !requested.is_empty() && all.is_disjoint(&requested);
         let factors =
             [(ignored, IGNORED), (elsewhere, OTHER_SUBJECT), (unasked, UNASKED_DEED), (other, OTHER_DEED)];
         let factor: f32 = factors.iter().filter(|(holds, _)| *holds).map(|(_, factor)| factor).product();
@@ -218,20 +219,20 @@ impl Toolbox {
     }
 }
 
-/// Whether a required parameter is filled by a sum, a file or an address, which may say alone what is wanted.
+/// Returns whether a required parameter takes a sum, a file or an address, which may be enough to choose the tool.
 fn takes_evidence(tool: &Tool) -> bool {
     let telling = [Takes::Expression, Takes::Path, Takes::Directory, Takes::Url];
     tool.parameters.iter().any(|one| one.required && telling.contains(&one.takes))
 }
 
-/// The words of a tool's declaration and how much each says about it.
+/// Returns the words of a tool's declaration with their weights.
 fn weighed_words(tool: &Tool) -> Vec<(String, f32)> {
     let own = tool.own_name();
     let ensemble = tool.name.strip_suffix(own).unwrap_or_default();
-    let mut found: Vec<(String, f32)> =
+    let mut weighed: Vec<(String, f32)> =
         identifier_words(own).into_iter().map(|word| (word, OWN_NAME)).collect();
     let mut add = |words: Vec<String>, weight: f32| {
-        found.extend(words.into_iter().filter(|word| !is_stop(word)).map(|word| (word, weight)));
+        weighed.extend(words.into_iter().filter(|word| !is_stop(word)).map(|word| (word, weight)));
     };
     let split = |text: &str| words(text).into_iter().map(|word| word.text).collect::<Vec<_>>();
     add(identifier_words(ensemble), ENSEMBLE);
@@ -243,7 +244,7 @@ fn weighed_words(tool: &Tool) -> Vec<(String, f32)> {
         let choices = parameter.choices().filter_map(serde_json::Value::as_str);
         add(choices.flat_map(identifier_words).collect(), PARAMETER_DESCRIPTION);
     }
-    found
+    weighed
 }
 
 /// The ensemble and the invoker, one behind the other. A single word does not count.

@@ -16,26 +16,26 @@ pub(crate) struct Piece {
     pub(crate) text: String,
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// Only what was left over; neither quoted nor marked.
+    /// Whether the text is the remainder of a clause, neither quoted nor marked.
     pub(crate) loose: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum TextSource {
     Piece(Piece),
     /// "it", «результат»: an earlier answer is meant.
     Reference,
     Nothing,
 }
 
-impl From<Option<Piece>> for Found {
+impl From<Option<Piece>> for TextSource {
     fn from(piece: Option<Piece>) -> Self {
         piece.map_or(Self::Nothing, Self::Piece)
     }
 }
 
-/// Returns the text for a parameter, outside of what is used already.
-pub(crate) fn find(clause: &Clause, used: &[Span], tool: &Tool, parameter: &Parameter) -> Found {
+/// Returns the text for a parameter, outside of the words that are already used.
+pub(crate) fn find(clause: &Clause, used: &[Span], tool: &Tool, parameter: &Parameter) -> TextSource {
     let finder = Finder { clause, used, tool };
     if !parameter.required {
         return finder.quoted_after_name(parameter).into();
@@ -43,24 +43,24 @@ pub(crate) fn find(clause: &Clause, used: &[Span], tool: &Tool, parameter: &Para
     match parameter.takes {
         Takes::Old => finder.replacement().map(|(old, _)| old).into(),
         Takes::New => finder.replacement().map(|(_, new)| new).into(),
-        Takes::Nothing => Found::Nothing,
+        Takes::Nothing => TextSource::Nothing,
         // A pattern is only for a search.
-        Takes::Pattern if !clause.words.iter().any(|word| means(&word.text, "search")) => Found::Nothing,
+        Takes::Pattern if !clause.words.iter().any(|word| means(&word.text, "search")) => TextSource::Nothing,
         takes => match (finder.quoted(0), takes) {
-            (Some(piece), _) => Found::Piece(piece),
+            (Some(piece), _) => TextSource::Piece(piece),
             (None, Takes::Text) => finder.content(parameter),
             (None, Takes::Query) => finder.after_colon().or_else(|| finder.query()).into(),
             (None, Takes::Pattern) => finder.pattern().into(),
             (None, Takes::Identifier) => finder.identifier().into(),
-            _ => Found::Nothing,
+            _ => TextSource::Nothing,
         },
     }
 }
 
 const PREPOSITIONS: &str = "to in into as at on inside в во на к";
-/// What may be between a text and the file it goes to.
+/// Words that may be between a text and its file.
 const BEFORE_FILE: &str = "the a end of called named конец";
-/// "Save the list to a.txt" means the list that was asked for before.
+/// "Save the list to a.txt" means the list that was requested before.
 const ANSWERS: &str = "list listing sum total contents time date number";
 
 struct Finder<'a> {
@@ -89,7 +89,7 @@ impl<'a> Finder<'a> {
         self.clause.text[word.end..piece.start].trim().is_empty().then_some(piece)
     }
 
-    /// The piece from the first of these words to the last, if it holds no file and no address.
+    /// Returns the piece from the first of these words to the last, if it contains neither a file nor an address.
     fn piece(&self, words: &[&Word], loose: bool) -> Option<Piece> {
         let (start, last) = (words.first()?.start, words.last()?.end);
         let rest = &self.clause.text[last..];
@@ -114,12 +114,12 @@ impl<'a> Finder<'a> {
     }
 
     /// A text to keep.
-    fn content(&self, parameter: &Parameter) -> Found {
+    fn content(&self, parameter: &Parameter) -> TextSource {
         if let Some(piece) = self.after_colon() {
-            return Found::Piece(piece);
+            return TextSource::Piece(piece);
         }
         match self.marked(parameter) {
-            Some(words) if composes(&words) => Found::Nothing,
+            Some(words) if composes(&words) => TextSource::Nothing,
             Some(words) => self.piece(&words, false).into(),
             None => self.before_file(),
         }
@@ -142,32 +142,32 @@ impl<'a> Finder<'a> {
     }
 
     /// "Write hello world to out.txt": the words between the verb and the preposition.
-    fn before_file(&self) -> Found {
+    fn before_file(&self) -> TextSource {
         let file = self.used.iter().map(|(start, _)| *start).min().unwrap_or(0);
         let words: Vec<&Word> = self.clause.words.iter().filter(|word| word.end <= file).collect();
         let verb = |word: &&Word| ["write", "append", "create"].iter().any(|deed| means(&word.text, deed));
-        let Some(verb) = words.iter().position(verb) else { return Found::Nothing };
+        let Some(verb) = words.iter().position(verb) else { return TextSource::Nothing };
         let idle = |word: &&Word| is_stop(&word.text) || is(&word.text, "weak") || is(&word.text, "starters");
         let end = words.len() - leading_to_file(&words);
         let preposition = words.get(end).is_some_and(|word| among(&word.text, PREPOSITIONS));
         if !preposition || end <= verb + 1 || !words[..verb].iter().all(idle) {
-            return Found::Nothing;
+            return TextSource::Nothing;
         }
         let kept = &words[verb + 1..end];
-        let said: Vec<&str> = kept.iter().map(|word| word.text.as_str()).collect();
-        let reference = match said.as_slice() {
+        let texts: Vec<&str> = kept.iter().map(|word| word.text.as_str()).collect();
+        let reference = match texts.as_slice() {
             ["the", answer] => is(answer, "references") || among(answer, ANSWERS),
             [only] => is(only, "references"),
             _ => false,
         };
         match () {
-            () if reference => Found::Reference,
-            () if composes(kept) => Found::Nothing,
+            () if reference => TextSource::Reference,
+            () if composes(kept) => TextSource::Nothing,
             () => self.piece(kept, true).into(),
         }
     }
 
-    /// What is left of a search without its verb and the tool's own words.
+    /// Returns the words of a search without its verb and the tool's own words.
     fn query(&self) -> Option<Piece> {
         let own = identifier_words(&self.tool.name);
         let of_tool = |word: &Word| {
@@ -207,8 +207,8 @@ impl<'a> Finder<'a> {
         };
         let other = |one: &Token<'_>| {
             let mut all =
-                self.clause.evidence.iter().filter(|found| found.start < one.end && one.start < found.end);
-            all.any(|found| !matches!(found.kind, Kind::Number | Kind::Path(Shape::Unknown)))
+                self.clause.evidence.iter().filter(|span| span.start < one.end && one.start < span.end);
+            all.any(|span| !matches!(span.kind, Kind::Number | Kind::Path(Shape::Unknown)))
         };
         let mut all =
             tokens(&self.clause.text).into_iter().filter(|one| odd(one) && !number(one) && !other(one));
@@ -220,7 +220,7 @@ impl<'a> Finder<'a> {
     /// "Replace A by B", «замени A на B»: each is quoted, or one word that is not a file.
     fn replacement(&self) -> Option<(Piece, Piece)> {
         let quoted = |one: &Token<'_>| {
-            let mut quotes = self.clause.evidence.iter().filter(|found| found.kind == Kind::Quoted);
+            let mut quotes = self.clause.evidence.iter().filter(|span| span.kind == Kind::Quoted);
             quotes.any(|quote| quote.start <= one.start && one.end <= quote.end)
         };
         let all = tokens(&self.clause.text);
@@ -233,7 +233,7 @@ impl<'a> Finder<'a> {
         let joint = verb + 2 + all.get(verb + 2..)?.iter().position(|one| joint(one) && !quoted(one))?;
         let piece = |side: &[Token<'_>]| {
             let (from, to) = (side.first()?.start, side.last()?.end);
-            let mut quotes = self.clause.evidence.iter().filter(|one| one.kind == Kind::Quoted);
+            let mut quotes = self.clause.evidence.iter().filter(|span| span.kind == Kind::Quoted);
             if let Some(one) = quotes.find(|one| one.start < to && from < one.end) {
                 let (text, start, end) = (one.value.clone(), one.start, one.end);
                 return Some(Piece { text, start, end, loose: false });
@@ -254,7 +254,7 @@ fn leads(word: &Word) -> bool {
     is(&word.text, "weak") || is(&word.text, "starters") || means(&word.text, "search")
 }
 
-/// How many words at the end only lead to the file behind them: "to the end of the file".
+/// Returns the number of words at the end that only lead to the following file: "to the end of the file".
 fn leading_to_file(words: &[&Word]) -> usize {
     let leads = |word: &Word| {
         let text = word.text.as_str();

@@ -5,7 +5,7 @@
 
 use crate::words::{among, is, lower};
 
-/// What a path looks like.
+/// The form of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
     File,
@@ -22,7 +22,7 @@ pub(crate) struct Token<'a> {
 }
 
 pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
-    let mut found = Vec::new();
+    let mut tokens = Vec::new();
     let mut start = 0;
     for piece in text.split_inclusive(char::is_whitespace) {
         let opened = piece.trim_start_matches(|c: char| c.is_whitespace() || "([{\"'«“‘`<".contains(c));
@@ -30,16 +30,16 @@ pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
         let bare = opened.trim_end_matches(|c: char| c.is_whitespace() || ",;:!?)]}\"'»”’`>".contains(c));
         let bare = if bare.ends_with("..") || bare == "." { bare } else { bare.trim_end_matches('.') };
         if !bare.is_empty() {
-            found.push(Token { text: bare, start: from, end: from + bare.len() });
+            tokens.push(Token { text: bare, start: from, end: from + bare.len() });
         }
         start += piece.len();
     }
-    found
+    tokens
 }
 
 /// Returns the quoted texts that are not empty: the inside, and the span with the quotes.
 pub(crate) fn quoted(text: &str) -> Vec<(&str, usize, usize)> {
-    let mut found = Vec::new();
+    let mut quotes = Vec::new();
     // A closing mark that is missing once is missing later too. Without this list many open quotes cost their square.
     let mut missing = Vec::new();
     let mut at = 0;
@@ -51,13 +51,13 @@ pub(crate) fn quoted(text: &str) -> Vec<(&str, usize, usize)> {
         }
         at = match end.filter(|(inside, _)| !inside.is_empty()) {
             Some((inside, end)) => {
-                found.push((inside, at, end));
+                quotes.push((inside, at, end));
                 end
             }
             None => at + c.len_utf8(),
         };
     }
-    found
+    quotes
 }
 
 /// Returns the quoted text at the very front, possibly empty, and where it ends.
@@ -91,7 +91,7 @@ fn quotation(text: &str, at: usize, close: char) -> Option<(&str, usize)> {
 
 /// Returns the spans of brackets of any kind, outermost only.
 pub(crate) fn brackets(text: &str) -> Vec<(usize, usize)> {
-    let mut found = Vec::new();
+    let mut brackets = Vec::new();
     let (mut depth, mut from) = (0_usize, 0);
     for (at, c) in text.char_indices() {
         if "([{".contains(c) {
@@ -100,11 +100,11 @@ pub(crate) fn brackets(text: &str) -> Vec<(usize, usize)> {
         } else if ")]}".contains(c) && depth > 0 {
             depth -= 1;
             if depth == 0 {
-                found.push((from, at + 1));
+                brackets.push((from, at + 1));
             }
         }
     }
-    found
+    brackets
 }
 
 /// Returns for each byte whether it is inside quotes or brackets.
@@ -119,7 +119,7 @@ pub(crate) fn shielded(text: &str) -> Vec<bool> {
 
 const DOMAINS: &str = "com org net dev edu gov ru рф info app uk de";
 
-/// Returns a URL as it stands, or one made from a bare domain.
+/// Returns a URL unchanged, or one made from a bare domain.
 pub(crate) fn url(token: &str) -> Option<String> {
     if let Some((scheme, rest)) = token.split_once("://") {
         let good = !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || c == '+');
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn quotes_pair_and_apostrophes_do_not() {
-        let inside = |text: &'static str| quoted(text).into_iter().map(|found| found.0).collect::<Vec<_>>();
+        let inside = |text: &'static str| quoted(text).into_iter().map(|quote| quote.0).collect::<Vec<_>>();
         assert_eq!(inside("say 'a b' and \"c\""), ["a b", "c"]);
         assert_eq!(inside("what's in John's file"), Vec::<&str>::new());
         assert_eq!(inside("'don't stop'"), ["don't stop"]);

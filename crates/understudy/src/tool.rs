@@ -28,7 +28,7 @@ pub(crate) struct Parameter {
     pub(crate) takes: Takes,
 }
 
-/// What kind of thing fills a parameter.
+/// The kind of evidence that fills a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
     Expression,
@@ -37,15 +37,15 @@ pub(crate) enum Takes {
     Path,
     Directory,
     Url,
-    /// What to look for: the words after the verb.
+    /// Search words: the words after the verb.
     Query,
-    /// What to look for in files: at most two words, or a quoted text.
+    /// Search words for files: at most two words, or a quoted text.
     Pattern,
     /// A text to keep.
     Text,
     /// A passage to be replaced.
     Old,
-    /// What replaces it.
+    /// The replacement.
     New,
     /// A revision, a key, a repository: quoted, or one word that is not a plain one.
     Identifier,

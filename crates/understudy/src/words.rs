@@ -17,19 +17,19 @@ pub(crate) struct Word {
 
 /// Returns the runs of letters and digits, in order.
 pub(crate) fn words(text: &str) -> Vec<Word> {
-    let mut found = Vec::new();
+    let mut words = Vec::new();
     let mut start = None;
     for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
         match (c.is_alphanumeric(), start) {
             (true, None) => start = Some(at),
             (false, Some(from)) => {
-                found.push(Word { text: lower(&text[from..at]), start: from, end: at });
+                words.push(Word { text: lower(&text[from..at]), start: from, end: at });
                 start = None;
             }
             _ => {}
         }
     }
-    found
+    words
 }
 
 /// Lower case, with `ё` as `е`.
@@ -170,7 +170,7 @@ fn table() -> &'static WordTable {
     })
 }
 
-/// Returns the concepts that a word stands for.
+/// Returns the concepts of a word.
 pub(crate) fn concepts(word: &str) -> Vec<&'static str> {
     table().concepts.find(word)
 }
@@ -242,10 +242,10 @@ mod tests {
     #[test]
     fn words_have_their_places_and_identifiers_are_split() {
         let text = "Ещё: read-me, 2 раза";
-        let found = words(text);
-        let texts: Vec<_> = found.iter().map(|word| word.text.as_str()).collect();
+        let actual = words(text);
+        let texts: Vec<_> = actual.iter().map(|word| word.text.as_str()).collect();
         assert_eq!(texts, ["еще", "read", "me", "2", "раза"]);
-        assert!(found.iter().all(|word| lower(&text[word.start..word.end]) == word.text));
+        assert!(actual.iter().all(|word| lower(&text[word.start..word.end]) == word.text));
         for name in ["createNote", "create_note", "create-note", "Create Note"] {
             assert_eq!(identifier_words(name), ["create", "note"], "{name}");
         }

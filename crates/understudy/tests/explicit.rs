@@ -65,15 +65,15 @@ fn the_schema_decides_the_type_of_a_bare_value() {
         (json!({}), "word", json!("word")),
         (json!({}), "\"5\"", json!("5")),
     ] {
-        let found = calls(&format!("@lab.probe x={text}"), &json!({ "x": schema }));
-        assert_eq!(found, [("lab__probe".to_owned(), json!({ "x": value }).to_string())], "{schema} {text}");
+        let made = calls(&format!("@lab.probe x={text}"), &json!({ "x": schema }));
+        assert_eq!(made, [("lab__probe".to_owned(), json!({ "x": value }).to_string())], "{schema} {text}");
     }
 }
 
 #[test]
 fn a_prompt_may_hold_several_beside_plain_text() {
-    let found = calls("What is it?\n@lab.probe a @lab.probe b\nand @bare c\nmore\ntext", &properties());
-    let texts: Vec<_> = found.iter().map(|(_, arguments)| arguments.as_str()).collect();
+    let made = calls("What is it?\n@lab.probe a @lab.probe b\nand @bare c\nmore\ntext", &properties());
+    let texts: Vec<_> = made.iter().map(|(_, arguments)| arguments.as_str()).collect();
     assert_eq!(texts, [r#"{"text":"a"}"#, r#"{"text":"b"}"#, r#"{"text":"c"}"#]);
     for text in
         ["mail ann@example.org", "ask @john about it", "say \"@lab.probe x\"", "@ alone", "@.x", "@x."]

@@ -12,7 +12,7 @@ const PAGE: &str = include_str!("../../../docs/reference/understudy.md");
 /// All calls of the turn; every call is answered with `an answer`.
 fn calls(prompt: &str, tools: &[Value]) -> Vec<(String, Value)> {
     let mut messages = vec![json!({"role": "user", "content": prompt})];
-    let mut found = Vec::new();
+    let mut made = Vec::new();
     for _ in 0..4 {
         let body = json!({"model": "understudy", "messages": messages, "tools": tools}).to_string();
         let request =
@@ -24,21 +24,21 @@ fn calls(prompt: &str, tools: &[Value]) -> Vec<(String, Value)> {
         for call in round {
             let text = |pointer: &str| call.pointer(pointer).and_then(Value::as_str).unwrap().to_owned();
             messages.push(json!({"role": "tool", "tool_call_id": text("/id"), "content": "an answer"}));
-            found.push((text("/function/name"), serde_json::from_str(&text("/function/arguments")).unwrap()));
+            made.push((text("/function/name"), serde_json::from_str(&text("/function/arguments")).unwrap()));
         }
     }
-    found
+    made
 }
 
 fn wrong(prompt: &str, wanted: &[toml::Value], tools: &[Value]) -> Option<String> {
-    let found = calls(prompt, tools);
+    let made = calls(prompt, tools);
     let fits = |(call, wanted): (&(String, Value), &toml::Value)| {
         let arguments = serde_json::to_value(&wanted[1]).unwrap();
         call.0 == wanted[0].as_str().unwrap()
             && arguments.as_object().unwrap().iter().all(|(key, value)| call.1.get(key) == Some(value))
     };
-    let right = found.len() == wanted.len() && found.iter().zip(wanted).all(fits);
-    (!right).then(|| format!("{prompt}\n    {found:?}"))
+    let right = made.len() == wanted.len() && made.iter().zip(wanted).all(fits);
+    (!right).then(|| format!("{prompt}\n    {made:?}"))
 }
 
 fn prompts() -> Vec<(String, Vec<toml::Value>)> {

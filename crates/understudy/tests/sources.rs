@@ -7,8 +7,8 @@ fn no_tool_is_known_by_name() {
     let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
     let mut paths = Vec::new();
     while let Some(folder) = folders.pop() {
-        let found = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let (inner, files): (Vec<_>, Vec<_>) = found.partition(|path| path.is_dir());
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let (inner, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
         folders.extend(inner);
         paths.extend(files);
     }

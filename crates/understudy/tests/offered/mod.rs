@@ -14,9 +14,9 @@ pub(crate) fn shipped(off: bool) -> Vec<Value> {
         std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     ensembles.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     ensembles.sort();
-    let found: Vec<Value> = ensembles.iter().flat_map(|path| invokers(&folder, path, off)).collect();
-    assert!(found.len() >= 5, "{found:?}");
-    found
+    let invokers: Vec<Value> = ensembles.iter().flat_map(|path| invokers(&folder, path, off)).collect();
+    assert!(invokers.len() >= 5, "{invokers:?}");
+    invokers
 }
 
 /// The shipped tools and six foreign ones.
