@@ -20,7 +20,7 @@ use crate::rounds::RequestError;
 use crate::server::Server;
 use crate::{accepted, content, sanitize};
 
-/// Upper limit of a call, whatever its policy says.
+/// Upper limit of a call, regardless of its policy.
 const MAX_TOTAL: Duration = Duration::from_secs(600);
 
 /// A tool of a server.
@@ -197,16 +197,18 @@ fn undelivered(link: &Link, fault: DeliveryError) -> InvokeError {
             InvokeError::Unreachable { message: link.redacted(format!("not sent: {text}")), sent: false }
         }
         // The tool may have run, so the call must not be sent again.
-        DeliveryError::Gone(said) => {
-            let said = if said.is_empty() { said } else { format!(": {said}") };
+        DeliveryError::Gone(cause) => {
+            let cause = if cause.is_empty() { cause } else { format!(": {cause}") };
             let text =
                 "interrupted, outcome unknown: the server does not know the session that it has just started";
-            InvokeError::Interrupted(link.redacted(format!("{text}{said}")))
+            InvokeError::Interrupted(link.redacted(format!("{text}{cause}")))
         }
         // A proxy gave up waiting or lost the server.
         DeliveryError::Busy { status: status @ (502 | 504), after } => {
-            let said = DeliveryError::busy(status, after);
-            InvokeError::Interrupted(format!("interrupted, outcome unknown: the server answered {said}"))
+            let status_text = DeliveryError::busy(status, after);
+            InvokeError::Interrupted(format!(
+                "interrupted, outcome unknown: the server answered {status_text}"
+            ))
         }
         // 429 means that the tool did not run. For 503 that is only a convention.
         DeliveryError::Busy { status, after } => InvokeError::Unreachable {

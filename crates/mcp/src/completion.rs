@@ -72,9 +72,9 @@ mod tests {
         let many: Vec<String> = (0..150).map(|n| n.to_string()).collect();
         assert_eq!(values(&json!({ "completion": { "values": many } }).to_string()).len(), 100);
         let odd = json!({ "completion": { "values": ["a\u{1b}[31m", 5, null, "", "x".repeat(1000)] } });
-        let found = values(&odd.to_string());
-        assert_eq!(found.first().map(String::as_str), Some("a\\x1b[31m"));
-        assert!(found.len() == 2 && found[1].len() < 210);
+        let shown = values(&odd.to_string());
+        assert_eq!(shown.first().map(String::as_str), Some("a\\x1b[31m"));
+        assert!(shown.len() == 2 && shown[1].len() < 210);
         for nothing in
             [json!({}), json!([]), json!({ "completion": {} }), json!({ "completion": { "values": 5 } })]
         {
@@ -85,16 +85,17 @@ mod tests {
     #[test]
     fn a_question_says_what_it_is_about() {
         let others = BTreeMap::from([("lang".to_owned(), "en".to_owned())]);
-        let asked = serde_json::to_value(request(Reference::Prompt("p"), "tone", "f", &others)).unwrap();
-        assert_eq!(asked["method"], "completion/complete");
+        let request_json =
+            serde_json::to_value(request(Reference::Prompt("p"), "tone", "f", &others)).unwrap();
+        assert_eq!(request_json["method"], "completion/complete");
         assert_eq!(
-            asked["params"],
+            request_json["params"],
             json!({ "ref": { "type": "ref/prompt", "name": "p" }, "argument": { "name": "tone", "value": "f" },
                     "context": { "arguments": { "lang": "en" } } })
         );
-        let asked = request(Reference::Template("x:///{a}"), "a", "", &BTreeMap::new());
-        let asked = serde_json::to_value(asked).unwrap();
-        assert_eq!(asked["params"]["ref"], json!({ "type": "ref/resource", "uri": "x:///{a}" }));
-        assert!(asked["params"].get("context").is_none());
+        let request_json = request(Reference::Template("x:///{a}"), "a", "", &BTreeMap::new());
+        let request_json = serde_json::to_value(request_json).unwrap();
+        assert_eq!(request_json["params"]["ref"], json!({ "type": "ref/resource", "uri": "x:///{a}" }));
+        assert!(request_json["params"].get("context").is_none());
     }
 }

@@ -31,7 +31,7 @@ use crate::server_requests::ServerRequestHandler;
 use crate::{Surroundings, Survey, sanitize};
 
 const HTTP_TIMEOUT: Duration = Duration::from_secs(30);
-/// Limit for disconnecting, whatever the server does.
+/// Limit for disconnecting, regardless of the server.
 const DISCONNECT: Duration = Duration::from_secs(6);
 /// Number of warnings remembered; further new warnings are dropped.
 const MAX_REPORTED: usize = 1000;

@@ -78,7 +78,7 @@ pub(crate) fn answer(
     let note = value.as_ref().and_then(judge);
     match (value, result.structured_content) {
         (Some(value), _) if !is_said(&value, &content) => content.push(Content::Structured { value }),
-        (None, Some(raw)) if !content.iter().any(|said| said.as_text() == Some(raw.get())) => {
+        (None, Some(raw)) if !content.iter().any(|item| item.as_text() == Some(raw.get())) => {
             content.push(Content::text(raw.get()));
         }
         _ => {}
@@ -146,8 +146,9 @@ fn is_said(value: &Value, content: &[Content]) -> bool {
 }
 
 fn says(text: &str, value: &Value) -> bool {
-    let said = || (text.len() <= MAX_STRUCTURED).then(|| serde_json::from_str::<Value>(text).ok()).flatten();
-    value.as_str() == Some(text) || said().is_some_and(|said| said == *value)
+    let parsed =
+        || (text.len() <= MAX_STRUCTURED).then(|| serde_json::from_str::<Value>(text).ok()).flatten();
+    value.as_str() == Some(text) || parsed().is_some_and(|parsed| parsed == *value)
 }
 
 #[cfg(test)]

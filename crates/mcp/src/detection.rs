@@ -144,13 +144,13 @@ fn judge(era: Era, message: &ServerJsonRpcMessage) -> Result<(), Failure> {
             _ => Err(refusal(&error.error)),
         },
         ServerJsonRpcMessage::Response(response) => match (&response.result, era) {
-            (ServerResult::DiscoverResult(found), Era::Modern)
-                if found.supported_versions.contains(&MODERN) =>
+            (ServerResult::DiscoverResult(discovered), Era::Modern)
+                if discovered.supported_versions.contains(&MODERN) =>
             {
                 Ok(())
             }
-            (ServerResult::DiscoverResult(found), Era::Modern) => {
-                Err(no_common_version(&found.supported_versions))
+            (ServerResult::DiscoverResult(discovered), Era::Modern) => {
+                Err(no_common_version(&discovered.supported_versions))
             }
             (ServerResult::InitializeResult(_), Era::Legacy) => Ok(()),
             _ => Err(odd()),

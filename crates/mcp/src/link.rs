@@ -242,14 +242,14 @@ impl Link {
 
     /// Sends a request and returns its result as text. The caller sets the time limit.
     pub(crate) async fn ask(&self, request: ClientRequest) -> Result<String, NoAnswer> {
-        let asked = async {
+        let exchange = async {
             let handle =
                 self.peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await?;
             handle.await_response().await
         };
         let answer = tokio::select! {
             biased;
-            answer = asked => answer,
+            answer = exchange => answer,
             () = self.end.over() => Err(ServiceError::TransportClosed),
         };
         match answer {

@@ -100,8 +100,8 @@ fn declared(entry: &RawValue) -> Result<Declared, String> {
     let arguments = Value::Object(arguments);
     ArgumentsSchema::weigh(&arguments).map_err(|error| format!("`inputSchema`: {error}"))?;
     let titles = [offered.title, offered.annotations.and_then(|annotations| annotations.title)];
-    let said = [offered.description].into_iter().chain(titles).flatten();
-    let description = said.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default();
+    let texts = [offered.description].into_iter().chain(titles).flatten();
+    let description = texts.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default();
     // An output schema that is too large to check results with is ignored.
     let is_usable = |schema: &Value| schema.is_object() && ArgumentsSchema::weigh(schema).is_ok();
     let output = offered.output_schema.filter(is_usable).map(Arc::new);

@@ -186,9 +186,9 @@ fn refused(link: &Link, no: NoAnswer) -> OfferError {
     match no {
         NoAnswer::Failed(failure) => OfferError::Failed(failure.to_string()),
         NoAnswer::Error(ErrorData { code, message, .. }) => {
-            let said = link.redacted(sanitize::clean(&message, sanitize::MAX_ERROR));
-            let said = if said.is_empty() { "no message".to_owned() } else { said };
-            let text = format!("the server answered with error {}: {said}", code.0);
+            let message = link.redacted(sanitize::clean(&message, sanitize::MAX_ERROR));
+            let message = if message.is_empty() { "no message".to_owned() } else { message };
+            let text = format!("the server answered with error {}: {message}", code.0);
             match code.0 == NOT_FOUND || code == ErrorCode::INVALID_PARAMS {
                 true => OfferError::Unknown(text),
                 false => OfferError::Failed(text),

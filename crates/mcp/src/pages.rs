@@ -78,21 +78,21 @@ pub(crate) async fn all(link: &Link, kind: Kind) -> Result<Vec<Box<RawValue>>, F
     let mut bytes = 0;
     for _ in 0..MAX_PAGES {
         let params = PaginatedRequestParams::default().with_cursor(cursor.take());
-        let (found, next_cursor) = match link.ask(kind.request(params)).await {
+        let (page, next_cursor) = match link.ask(kind.request(params)).await {
             Ok(text) => {
                 bytes += text.len();
-                page(&text, kind).map_err(|said| Failure::Nonsense(link.redacted(said)))?
+                page(&text, kind).map_err(|cause| Failure::Nonsense(link.redacted(cause)))?
             }
             // A server without such entries need not know the method.
             Err(NoAnswer::Error(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => Default::default(),
             Err(NoAnswer::Error(error)) => {
-                let said = link.redacted(sanitize::clean(&error.message, sanitize::MAX_ERROR));
-                return Err(Failure::Refused(format!("{}: {said}", kind.method())));
+                let cause = link.redacted(sanitize::clean(&error.message, sanitize::MAX_ERROR));
+                return Err(Failure::Refused(format!("{}: {cause}", kind.method())));
             }
             Err(NoAnswer::Failed(failure)) => return Err(failure),
         };
-        entries.extend(found.items);
-        if found.left > 0 || entries.len() > MAX_ENTRIES {
+        entries.extend(page.items);
+        if page.left > 0 || entries.len() > MAX_ENTRIES {
             return Err(endless(format!("more than {MAX_ENTRIES} {}", kind.what())));
         }
         if bytes > MAX_BYTES {
@@ -134,16 +134,16 @@ struct Page<'a> {
 pub(crate) fn page(text: &str, kind: Kind) -> Result<(Unread, Option<String>), String> {
     let unread = |why: &str| format!("the list of {} could not be read: {why}", kind.what());
     // The error quotes the invalid text, which may be long.
-    let said = |error: serde_json::Error| unread(&sanitize::clean(&error.to_string(), 300));
-    let page: Page<'_> = serde_json::from_str(text).map_err(said)?;
-    let found = match kind {
+    let cause = |error: serde_json::Error| unread(&sanitize::clean(&error.to_string(), 300));
+    let page: Page<'_> = serde_json::from_str(text).map_err(cause)?;
+    let list = match kind {
         Kind::Tools => page.tools,
         Kind::Resources => page.resources,
         Kind::Templates => page.resource_templates,
         Kind::Prompts => page.prompts,
     };
-    let found = found.ok_or_else(|| unread(&format!("missing field `{}`", kind.field())))?;
-    Ok((serde_json::from_str(found.get()).map_err(said)?, page.next_cursor))
+    let list = list.ok_or_else(|| unread(&format!("missing field `{}`", kind.field())))?;
+    Ok((serde_json::from_str(list.get()).map_err(cause)?, page.next_cursor))
 }
 
 /// A list of resources, templates or prompts.

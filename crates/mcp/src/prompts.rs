@@ -122,9 +122,9 @@ struct Message<'a> {
 /// Parses the result of `prompts/get`. Content of an unknown type is passed on as JSON. A prompt with an
 /// invalid message is refused as a whole.
 pub(crate) fn messages(result: &str, artefacts: &dyn Artefacts) -> Result<Vec<PromptMessage>, String> {
-    let said = |error: serde_json::Error| sanitize::clean(&error.to_string(), 300);
+    let cause = |error: serde_json::Error| sanitize::clean(&error.to_string(), 300);
     let Messages { messages } = serde_json::from_str(result)
-        .map_err(|error| format!("the server's answer could not be read: {}", said(error)))?;
+        .map_err(|error| format!("the server's answer could not be read: {}", cause(error)))?;
     if messages.left > 0 {
         return Err(format!("the prompt has more than {MAX_MESSAGES} messages"));
     }

@@ -17,7 +17,7 @@ pub(crate) struct QuestionLimit(Arc<Mutex<Count>>);
 
 #[derive(Debug, Default)]
 pub(crate) struct Count {
-    asked: u32,
+    count: u32,
     /// Consecutive refusals.
     refused: u32,
     reported: bool,
@@ -45,11 +45,11 @@ impl Count {
             () if self.refused >= MAX_REFUSALS => {
                 "you declined twice: further questions in this call are declined"
             }
-            () if self.asked >= MAX_QUESTIONS => {
+            () if self.count >= MAX_QUESTIONS => {
                 "the server asked ten times: further questions in this call are declined"
             }
             () => {
-                self.asked += 1;
+                self.count += 1;
                 self.refused += 1;
                 return Ok(());
             }
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn ten_are_asked_and_two_refusals_are_enough() {
-        for (replies, asked) in [
+        for (replies, expected) in [
             (vec![ElicitationReply::Accept(None); 20], 10),
             (vec![ElicitationReply::Decline; 20], 2),
             (vec![ElicitationReply::Cancel, ElicitationReply::Decline, ElicitationReply::Accept(None)], 2),
@@ -97,8 +97,8 @@ mod tests {
                     false
                 }
             });
-            assert_eq!(answered.count(), asked, "{replies:?}");
-            assert_eq!(reported, usize::from(asked < replies.len()), "once: {replies:?}");
+            assert_eq!(answered.count(), expected, "{replies:?}");
+            assert_eq!(reported, usize::from(expected < replies.len()), "once: {replies:?}");
         }
     }
 }

@@ -169,23 +169,23 @@ struct Content<'a> {
 
 /// Parses the result of `resources/read`. A resource with an invalid part is refused as a whole, because half of a
 /// document is a different document.
-pub(crate) fn parts(result: &str, asked: &str) -> Result<Vec<Part>, String> {
-    let said = |error: serde_json::Error| {
+pub(crate) fn parts(result: &str, requested: &str) -> Result<Vec<Part>, String> {
+    let cause = |error: serde_json::Error| {
         format!("the server's answer could not be read: {}", sanitize::clean(&error.to_string(), 300))
     };
-    let Contents { contents } = serde_json::from_str(result).map_err(said)?;
-    let found: First<&RawValue, MAX_PARTS> = match contents.get().starts_with('{') {
+    let Contents { contents } = serde_json::from_str(result).map_err(cause)?;
+    let contents: First<&RawValue, MAX_PARTS> = match contents.get().starts_with('{') {
         // A single part without an array.
         true => First { items: vec![contents], left: 0 },
-        false => serde_json::from_str(contents.get()).map_err(said)?,
+        false => serde_json::from_str(contents.get()).map_err(cause)?,
     };
-    if found.left > 0 {
+    if contents.left > 0 {
         return Err(format!("the resource has more than {MAX_PARTS} parts"));
     }
     let mut parts = Vec::new();
     let mut bytes = 0;
-    for (place, raw) in found.items.into_iter().enumerate() {
-        let part = part(raw, asked).map_err(|why| format!("part {} {why}", place + 1))?;
+    for (place, raw) in contents.items.into_iter().enumerate() {
+        let part = part(raw, requested).map_err(|why| format!("part {} {why}", place + 1))?;
         bytes += part.body.len();
         if bytes > MAX_BYTES {
             return Err(format!("the resource has more than {MAX_BYTES} bytes"));
@@ -195,10 +195,10 @@ pub(crate) fn parts(result: &str, asked: &str) -> Result<Vec<Part>, String> {
     Ok(parts)
 }
 
-fn part(raw: &RawValue, asked: &str) -> Result<Part, String> {
+fn part(raw: &RawValue, requested: &str) -> Result<Part, String> {
     let odd = || "contains neither text nor bytes".to_owned();
     let content: Content<'_> = object(raw).map_err(|_| odd())?;
-    let uri = label(content.uri, MAX_NAME).unwrap_or_else(|| sanitize::clean(asked, MAX_NAME));
+    let uri = label(content.uri, MAX_NAME).unwrap_or_else(|| sanitize::clean(requested, MAX_NAME));
     let body = match (string(content.text), string(content.blob)) {
         (Some(text), _) => Body::Text(text),
         (None, Some(data)) => Body::Bytes(plain_bytes(&data, MAX_BYTES).map_err(|why| match why {

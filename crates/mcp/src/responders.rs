@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 /// The implementations that answer server requests in this run.
 #[derive(Clone, Default)]
 pub struct Responders {
-    /// Answers elicitation requests; `None` if no one can be asked.
+    /// Answers elicitation requests; `None` if no person is available.
     pub elicitor: Option<Arc<dyn Elicitor>>,
     /// Provides the model for ensembles with `sampling = true`.
     pub sampler: Option<Arc<dyn Sampler>>,
@@ -52,7 +52,7 @@ pub enum ElicitationReply {
 /// Asks the user. The implementation queues concurrent requests.
 pub trait Elicitor: Send + Sync {
     /// Asks the user without a time limit. The future is dropped when the answer is no longer needed.
-    fn elicit<'a>(&'a self, ensemble: &'a str, asked: Elicitation) -> BoxFuture<'a, ElicitationReply>;
+    fn elicit<'a>(&'a self, ensemble: &'a str, question: Elicitation) -> BoxFuture<'a, ElicitationReply>;
 }
 
 /// A model for servers, subject to the user's approval, limits and audit.

@@ -159,8 +159,8 @@ impl Link {
         }
         for params in addresses.iter().filter(|params| params["mode"] == "url") {
             let asker = Asker::One(in_flight);
-            let asked = self.handler.server_requests.answer("elicitation/create", params, &asker);
-            let Ok(Ok(answer)) = self.while_in_flight(in_flight, asked).await else { return false };
+            let answering = self.handler.server_requests.answer("elicitation/create", params, &asker);
+            let Ok(Ok(answer)) = self.while_in_flight(in_flight, answering).await else { return false };
             if answer["action"] != "accept" {
                 return false;
             }

@@ -33,14 +33,14 @@ impl Selection {
     /// Returns the settings that match no tool.
     pub(crate) fn unmatched(
         &self,
-        found: &[Declared],
+        tools: &[Declared],
         policies: &BTreeMap<InvokerName, Policy>,
     ) -> Vec<UnmatchedSetting> {
-        let unmatched = |glob: &&GlobMatcher| !found.iter().any(|tool| glob.is_match(tool.name.as_str()));
+        let unmatched = |glob: &&GlobMatcher| !tools.iter().any(|tool| glob.is_match(tool.name.as_str()));
         let text = |glob: &GlobMatcher| glob.glob().glob().to_owned();
         let include = self.include.iter().filter(unmatched).map(|glob| UnmatchedSetting::Include(text(glob)));
         let exclude = self.exclude.iter().filter(unmatched).map(|glob| UnmatchedSetting::Exclude(text(glob)));
-        let absent = policies.keys().filter(|name| !found.iter().any(|tool| tool.name == **name));
+        let absent = policies.keys().filter(|name| !tools.iter().any(|tool| tool.name == **name));
         include.chain(exclude).chain(absent.cloned().map(UnmatchedSetting::Tool)).collect()
     }
 }

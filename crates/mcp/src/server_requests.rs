@@ -153,8 +153,8 @@ impl ServerRequestHandler {
         let (Some(elicitor), Some(in_flight)) = (self.elicitor(), asker.request()) else {
             return Ok(action("decline"));
         };
-        let asked = match parse_request(params) {
-            Ok(asked) => asked,
+        let elicitation = match parse_request(params) {
+            Ok(elicitation) => elicitation,
             Err(Rejected::Invalid(why)) => return Err(refused(ErrorCode::INVALID_PARAMS, &why)),
             Err(Rejected::Declined(why)) => {
                 self.warn(&format!("a question from the server was declined: {why}"));
@@ -163,7 +163,7 @@ impl ServerRequestHandler {
         };
         let Some(_slot) = WaitingSlot::take(&self.waiting) else { return Ok(action("decline")) };
         let _paused = asker.pause_clocks();
-        let Ok(reply) = timeout(QUESTION_TIMEOUT, self.reply(elicitor, asked, &in_flight)).await else {
+        let Ok(reply) = timeout(QUESTION_TIMEOUT, self.reply(elicitor, elicitation, &in_flight)).await else {
             self.warn(&format!(
                 "no answer to a question from the server within {} s",
                 QUESTION_TIMEOUT.as_secs()
@@ -176,7 +176,7 @@ impl ServerRequestHandler {
     async fn reply(
         &self,
         elicitor: &Arc<dyn Elicitor>,
-        asked: Elicitation,
+        elicitation: Elicitation,
         in_flight: &InFlightRequest,
     ) -> ElicitationReply {
         let mut count = in_flight.questions.lock().await;
@@ -186,7 +186,7 @@ impl ServerRequestHandler {
             }
             return ElicitationReply::Decline;
         }
-        let reply = elicitor.elicit(&self.ensemble, asked).await;
+        let reply = elicitor.elicit(&self.ensemble, elicitation).await;
         count.record(&reply);
         reply
     }

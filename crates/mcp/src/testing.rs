@@ -18,7 +18,7 @@ use crate::link::Way;
 use crate::server::Server;
 use crate::{Era, EraStore, McpConnection, Responders, Surroundings, ToolListStore};
 
-/// What the fake does about a message.
+/// The reaction of the fake to a message.
 pub(crate) enum Act {
     /// Bytes for its output.
     Say(Vec<u8>),
@@ -53,7 +53,7 @@ impl Fake {
         }
     }
 
-    /// What its script does about a message, for another fake.
+    /// Returns the reaction of its script to a message, for another fake.
     pub(crate) fn act(&self, start: usize, message: &Value) -> Act {
         (self.script.lock().unwrap())(start, message)
     }
@@ -110,7 +110,7 @@ pub(crate) fn error(request: &Value, code: i32, message: &str) -> Act {
     Act::Say(format!("{}\n", json!({ "jsonrpc": "2.0", "id": request["id"], "error": error })).into())
 }
 
-/// What a well-behaved legacy server does: it knows the tools `echo` and `other`.
+/// The script of a regular legacy server with the tools `echo` and `other`.
 pub(crate) fn legacy(request: &Value) -> Act {
     match request["method"].as_str().unwrap_or_default() {
         "initialize" => result(
@@ -122,8 +122,8 @@ pub(crate) fn legacy(request: &Value) -> Act {
         ),
         "tools/list" => result(request, &json!({ "tools": [tool("echo"), tool("other")] })),
         "tools/call" => {
-            let said = request["params"]["arguments"].to_string();
-            result(request, &json!({ "content": [{ "type": "text", "text": said }] }))
+            let arguments = request["params"]["arguments"].to_string();
+            result(request, &json!({ "content": [{ "type": "text", "text": arguments }] }))
         }
         _ if request.get("id").is_none() => Act::Nothing,
         _ => error(request, -32601, "no such method"),
@@ -190,7 +190,7 @@ impl ToolListStore for RememberedLists {
     }
 }
 
-/// Keeps nothing but says so, unless it is told to be full.
+/// Stores nothing and reports success, unless it is set to be full.
 pub(crate) struct FakeArtefacts(pub(crate) bool);
 
 impl Artefacts for FakeArtefacts {

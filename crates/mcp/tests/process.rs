@@ -69,8 +69,8 @@ async fn a_server_gets_what_was_declared_and_ends_with_the_connection() {
     let script = format!("trap '' TERM; {SERVER} echo farewell > farewell");
     let web = shell(&script, &environment, Duration::from_secs(20), &whole);
     let tools = web.connect().await.unwrap();
-    let said = text(call(&tools[0]).await);
-    let parts: Vec<_> = said.split('|').collect();
+    let answer = text(call(&tools[0]).await);
+    let parts: Vec<_> = answer.split('|').collect();
     assert_eq!(parts[..3], ["s3cret-token", "de", whole.to_str().unwrap()]);
     let names: Vec<_> =
         parts[4].split(' ').filter(|name| !matches!(*name, "" | "_" | "SHLVL" | "OLDPWD" | "PWD")).collect();

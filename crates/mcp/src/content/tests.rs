@@ -218,8 +218,12 @@ fn structured_content_may_be_any_json() {
         let answer = read_by(true, &json!({ "content": [], "structuredContent": structured }));
         assert_eq!(answer.content, [Content::Structured { value: structured.clone() }], "{structured}");
         // Said in words already: once is enough.
-        let said = json!({ "content": [{ "type": "text", "text": structured.to_string() }], "structuredContent": structured });
-        assert_eq!(read_by(true, &said).content, [Content::text(structured.to_string())], "{structured}");
+        let result_json = json!({ "content": [{ "type": "text", "text": structured.to_string() }], "structuredContent": structured });
+        assert_eq!(
+            read_by(true, &result_json).content,
+            [Content::text(structured.to_string())],
+            "{structured}"
+        );
     }
     // None at all is none.
     let none = read_by(true, &json!({ "content": [], "structuredContent": null }));

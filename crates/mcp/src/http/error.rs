@@ -114,15 +114,15 @@ fn known(error: &ClientError) -> DeliveryError {
         ClientError::Status { status, message } => {
             DeliveryError::Refused(format!("the server answered HTTP {status}: {message}"))
         }
-        ClientError::Gone(said) => DeliveryError::Gone(said.clone()),
+        ClientError::Gone(text) => DeliveryError::Gone(text.clone()),
         ClientError::Lost(text) => DeliveryError::Lost(text.clone()),
         ClientError::Unsendable(text) => DeliveryError::Unsendable(text.clone()),
     }
 }
 
 fn failed(error: &reqwest::Error) -> DeliveryError {
-    let said = innermost(error);
-    let or = |other: &str| if said.is_empty() { other.to_owned() } else { said.clone() };
+    let text = innermost(error);
+    let or = |other: &str| if text.is_empty() { other.to_owned() } else { text.clone() };
     if error.is_connect() {
         DeliveryError::NotSent(or("no connection"))
     } else if error.is_builder() {
@@ -140,8 +140,8 @@ pub(super) fn innermost(error: &reqwest::Error) -> String {
     while let Some(inner) = cause.source() {
         cause = inner;
     }
-    let said = if std::ptr::eq(cause, error as &dyn Error) { String::new() } else { cause.to_string() };
-    sanitize::clean(&said, sanitize::MAX_ERROR)
+    let text = if std::ptr::eq(cause, error as &dyn Error) { String::new() } else { cause.to_string() };
+    sanitize::clean(&text, sanitize::MAX_ERROR)
 }
 
 impl From<DeliveryError> for Failure {

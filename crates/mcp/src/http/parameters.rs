@@ -80,37 +80,43 @@ fn written(value: &Value) -> Option<String> {
 }
 
 fn mirrored(schema: &Value) -> Result<Vec<Mirrored>, String> {
-    let mut found = Vec::new();
+    let mut mirrored = Vec::new();
     if let Some(schema) = schema.as_object() {
         if schema.contains_key(MARK) {
             return Err(format!("`{MARK}` is valid on one argument, not on the whole schema"));
         }
-        seek(schema, Some(&[]), &mut found)?;
+        seek(schema, Some(&[]), &mut mirrored)?;
     }
     let mut seen = HashSet::new();
-    match found.iter().find(|one| !seen.insert(one.header.clone())) {
+    match mirrored.iter().find(|one| !seen.insert(one.header.clone())) {
         Some(twin) => Err(format!("two arguments use the header `{}`", twin.header)),
-        None => Ok(found),
+        None => Ok(mirrored),
     }
 }
 
 /// Collects the declarations below `schema`. `path` is the path of the schema if only `properties` lead to it. The depth
 /// of schemas is limited when they are weighed.
-fn seek(schema: &Map<String, Value>, path: Option<&[&str]>, found: &mut Vec<Mirrored>) -> Result<(), String> {
+fn seek(
+    schema: &Map<String, Value>,
+    path: Option<&[&str]>,
+    mirrored: &mut Vec<Mirrored>,
+) -> Result<(), String> {
     for (key, value) in schema {
         match key.as_str() {
             MARK => match path {
-                Some(path) => found.push(one(path, value, schema.get("type"))?),
+                Some(path) => mirrored.push(one(path, value, schema.get("type"))?),
                 None => return Err(format!("`{MARK}` is in a place that does not name one argument")),
             },
-            "properties" => within(value, path, found)?,
-            "$defs" | "definitions" | "dependentSchemas" | "patternProperties" => within(value, None, found)?,
+            "properties" => within(value, path, mirrored)?,
+            "$defs" | "definitions" | "dependentSchemas" | "patternProperties" => {
+                within(value, None, mirrored)?
+            }
             // These keywords contain values and not schemas.
             "default" | "const" | "enum" | "examples" => {}
             _ => {
                 let below = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
                 for below in below.iter().filter_map(Value::as_object) {
-                    seek(below, None, found)?;
+                    seek(below, None, mirrored)?;
                 }
             }
         }
@@ -118,11 +124,11 @@ fn seek(schema: &Map<String, Value>, path: Option<&[&str]>, found: &mut Vec<Mirr
     Ok(())
 }
 
-fn within(schemas: &Value, path: Option<&[&str]>, found: &mut Vec<Mirrored>) -> Result<(), String> {
+fn within(schemas: &Value, path: Option<&[&str]>, mirrored: &mut Vec<Mirrored>) -> Result<(), String> {
     for (name, schema) in schemas.as_object().into_iter().flatten() {
         let Some(schema) = schema.as_object() else { continue };
         let path = path.map(|path| [path, &[name.as_str()]].concat());
-        seek(schema, path.as_deref(), found)?;
+        seek(schema, path.as_deref(), mirrored)?;
     }
     Ok(())
 }

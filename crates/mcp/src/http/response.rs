@@ -62,7 +62,7 @@ async fn success(
     mut response: Response,
 ) -> Result<StreamableHttpPostResponse, HttpError> {
     let session = response.headers().get("mcp-session-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
-    // Notifications have no answer, whatever was received.
+    // Notifications have no answer, so the body is ignored.
     let Some(own) = sent.id else { return Ok(StreamableHttpPostResponse::Accepted) };
     if is_events(&response) {
         let events = stream::read(Arc::clone(client), response, own);

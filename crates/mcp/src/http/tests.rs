@@ -21,7 +21,7 @@ use super::*;
 #[derive(Debug)]
 struct Tokens {
     left: Mutex<Vec<&'static str>>,
-    asked: Mutex<Vec<(u16, Option<String>, String)>>,
+    requests: Mutex<Vec<(u16, Option<String>, String)>>,
 }
 
 impl Bearer for Tokens {
@@ -35,7 +35,7 @@ impl Bearer for Tokens {
         sent: Option<&'a str>,
         challenge: &'a str,
     ) -> BoxFuture<'a, Result<String, String>> {
-        self.asked.lock().unwrap().push((status, sent.map(str::to_owned), challenge.to_owned()));
+        self.requests.lock().unwrap().push((status, sent.map(str::to_owned), challenge.to_owned()));
         let token = self.left.lock().unwrap().pop();
         Box::pin(async move { token.map(str::to_owned).ok_or_else(|| "nobody is logged in".to_owned()) })
     }
@@ -45,8 +45,8 @@ impl Bearer for Tokens {
 async fn picky(status: &'static str, challenge: &'static str) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let asked = Arc::<AtomicUsize>::default();
-    let count = Arc::clone(&asked);
+    let requests = Arc::<AtomicUsize>::default();
+    let count = Arc::clone(&requests);
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             count.fetch_add(1, Ordering::SeqCst);
@@ -68,7 +68,7 @@ async fn picky(status: &'static str, challenge: &'static str) -> (String, Arc<At
             stream.write_all((head + body).as_bytes()).await.unwrap();
         }
     });
-    (url, asked)
+    (url, requests)
 }
 
 async fn posted(url: &str, tokens: Option<Arc<Tokens>>) -> Result<StreamableHttpPostResponse, HttpError> {
@@ -88,7 +88,7 @@ async fn posted(url: &str, tokens: Option<Arc<Tokens>>) -> Result<StreamableHttp
 #[tokio::test]
 async fn another_token_is_asked_for_as_often_as_is_sensible() {
     const SCOPE: &str = "Bearer error=\"insufficient_scope\"";
-    for (status, challenge, tokens, outcome, requests) in [
+    for (status, challenge, tokens, expected, count) in [
         ("401 X", "Bearer", vec!["good"], "answered", 2),
         ("401 X", "Bearer", vec!["good", "old", "older"], "answered", 4),
         ("403 X", SCOPE, vec!["good", "narrow"], "answered", 3),
@@ -98,9 +98,9 @@ async fn another_token_is_asked_for_as_often_as_is_sensible() {
         // Not for want of a scope: no other token helps.
         ("403 X", "Bearer", vec!["good"], "unauthorized (403)", 1),
     ] {
-        let (url, asked) = picky(status, challenge).await;
-        let tokens = Arc::new(Tokens { left: Mutex::new(tokens), asked: Mutex::default() });
-        let told = match posted(&url, Some(Arc::clone(&tokens))).await {
+        let (url, requests) = picky(status, challenge).await;
+        let tokens = Arc::new(Tokens { left: Mutex::new(tokens), requests: Mutex::default() });
+        let outcome = match posted(&url, Some(Arc::clone(&tokens))).await {
             Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Response(_), None)) => {
                 "answered".to_owned()
             }
@@ -108,22 +108,25 @@ async fn another_token_is_asked_for_as_often_as_is_sensible() {
             other => panic!("{other:?}"),
         };
         assert_eq!(
-            (told.as_str(), asked.load(Ordering::SeqCst)),
-            (outcome, requests),
+            (outcome.as_str(), requests.load(Ordering::SeqCst)),
+            (expected, count),
             "{status} {challenge}"
         );
-        let asked = tokens.asked.lock().unwrap();
-        assert!(asked.first().is_none_or(|first| first.1.is_none() && first.2 == challenge), "{asked:?}");
+        let requests = tokens.requests.lock().unwrap();
+        assert!(
+            requests.first().is_none_or(|first| first.1.is_none() && first.2 == challenge),
+            "{requests:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn without_anybody_to_ask_it_is_said_who_was_asked_for() {
-    let (url, asked) = picky("401 X", "Bearer").await;
+    let (url, requests) = picky("401 X", "Bearer").await;
     let refused = posted(&url, None).await;
     assert!(
         matches!(refused, Err(StreamableHttpError::Client(ClientError::Unauthorized(401)))),
         "{refused:?}"
     );
-    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    assert_eq!(requests.load(Ordering::SeqCst), 1);
 }

@@ -78,13 +78,13 @@ fn schema_bombs_are_left_out() {
 
 #[test]
 fn an_invalid_list_is_reported_briefly() {
-    let said = page(
+    let error = page(
         &json!({ "tools": format!("A\u{1b}]0;x\u{7}{}", "B".repeat(3_000_000)) }).to_string(),
         Kind::Tools,
     );
-    let said = said.err().unwrap();
-    assert!(said.starts_with("the list of tools could not be read: invalid type: string"), "{said}");
-    assert!(said.len() < 400 && !said.contains(char::is_control), "{} bytes", said.len());
+    let error = error.err().unwrap();
+    assert!(error.starts_with("the list of tools could not be read: invalid type: string"), "{error}");
+    assert!(error.len() < 400 && !error.contains(char::is_control), "{} bytes", error.len());
 }
 
 #[test]

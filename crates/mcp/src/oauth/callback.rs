@@ -48,8 +48,8 @@ impl Callback {
         }
         if let Some(error) = given("error") {
             let about = given("error_description").map(|about| format!(": {about}")).unwrap_or_default();
-            let said = sanitize::clean(&format!("{error}{about}"), 300);
-            return Err(OauthError::Failed(format!("access was not granted ({said})")));
+            let cause = sanitize::clean(&format!("{error}{about}"), 300);
+            return Err(OauthError::Failed(format!("access was not granted ({cause})")));
         }
         let code = given("code").filter(|code| !code.is_empty()).ok_or_else(|| odd("contains no code"))?;
         Ok(Self { code, state: state.to_owned(), issuer: given("iss") })

@@ -140,13 +140,13 @@ impl Authority {
         let manager = AuthorizationManager::new_with_oauth_http_client(server_origin.url.clone(), http).await;
         let mut manager = manager.map_err(|error| OauthError::of(&error, &[]))?;
         let finding = tokio::time::timeout(DISCOVERY, manager.resolve_metadata_from_challenge(challenge));
-        let found = finding.await.map_err(|_| {
+        let resolution = finding.await.map_err(|_| {
             OauthError::Failed("the authorization server could not be discovered in time".to_owned())
         })?;
-        let found = found.map_err(|error| OauthError::of(&error, &[]))?;
-        check_endpoints(&server_origin, &found)?;
-        manager.set_metadata(found.metadata.clone());
-        Ok(AuthorizationServer { manager, metadata: found.metadata, guarded_http })
+        let resolution = resolution.map_err(|error| OauthError::of(&error, &[]))?;
+        check_endpoints(&server_origin, &resolution)?;
+        manager.set_metadata(resolution.metadata.clone());
+        Ok(AuthorizationServer { manager, metadata: resolution.metadata, guarded_http })
     }
 
     async fn wanted(
@@ -239,9 +239,9 @@ impl Authority {
 /// Checks the endpoints and the PKCE support that an authorization server declares.
 fn check_endpoints(
     server_origin: &ServerOrigin,
-    found: &AuthorizationMetadataResolution,
+    resolution: &AuthorizationMetadataResolution,
 ) -> Result<(), OauthError> {
-    let metadata = &found.metadata;
+    let metadata = &resolution.metadata;
     let endpoints = [&metadata.authorization_endpoint, &metadata.token_endpoint];
     for endpoint in endpoints.into_iter().chain(&metadata.registration_endpoint) {
         server_origin
@@ -249,15 +249,15 @@ fn check_endpoints(
             .map_err(|why| OauthError::Failed(format!("authorization server: {why}")))?;
     }
     // Without PKCE a stolen code is as good as a token. Servers of the first revision publish no metadata.
-    if found.source.is_discovered() && metadata.code_challenge_methods_supported.is_none() {
+    if resolution.source.is_discovered() && metadata.code_challenge_methods_supported.is_none() {
         return Err(OauthError::of(&AuthError::PkceUnsupported, &[]));
     }
     Ok(())
 }
 
 fn takes_documents(metadata: &AuthorizationMetadata) -> bool {
-    let said = metadata.additional_fields.get("client_id_metadata_document_supported");
-    said.and_then(serde_json::Value::as_bool).unwrap_or_default()
+    let supported = metadata.additional_fields.get("client_id_metadata_document_supported");
+    supported.and_then(serde_json::Value::as_bool).unwrap_or_default()
 }
 
 /// Returns the `state` parameter of an authorization URL. It is the last one, because the endpoint named by the server

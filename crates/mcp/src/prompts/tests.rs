@@ -63,8 +63,8 @@ fn messages_hold_what_results_of_tools_hold() {
         (json!({ "type": "video" }), Content::text(r#"{"type":"video"}"#)),
         (json!("bare"), Content::text("bare")),
     ] {
-        let found = read(&json!([{ "role": "user", "content": content }])).unwrap();
-        assert_eq!(found, [PromptMessage { speaker: Speaker::User, content: vec![wanted] }], "{content}");
+        let messages = read(&json!([{ "role": "user", "content": content }])).unwrap();
+        assert_eq!(messages, [PromptMessage { speaker: Speaker::User, content: vec![wanted] }], "{content}");
     }
     let picture = json!({ "type": "image", "data": png, "mimeType": "image/png" });
     let sound = json!({ "type": "audio", "data": "AAAA", "mimeType": "audio/wav" });

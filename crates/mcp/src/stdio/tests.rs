@@ -21,7 +21,7 @@ async fn ask(transport: &mut Stdio<DuplexStream>, ids: &[i64]) {
 }
 
 /// What a message says: `id=result text`, `id!error`, or its debug form.
-fn said(message: ServerJsonRpcMessage) -> String {
+fn json_of(message: ServerJsonRpcMessage) -> String {
     match message {
         ServerJsonRpcMessage::Response(response) => format!("{}={}", response.id, raw::text(response.result)),
         ServerJsonRpcMessage::Error(error) => {
@@ -35,7 +35,7 @@ fn said(message: ServerJsonRpcMessage) -> String {
 async fn all(transport: &mut Stdio<DuplexStream>) -> Vec<String> {
     let mut messages = Vec::new();
     while let Some(message) = transport.receive().await {
-        messages.push(said(message));
+        messages.push(json_of(message));
     }
     messages
 }
@@ -108,7 +108,7 @@ async fn a_handshake_that_cannot_be_read_is_answered_with_an_error() {
     let request = ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}));
     transport.send(ClientJsonRpcMessage::request(request, RequestId::Number(0))).await.unwrap();
     mouth.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}\n").await.unwrap();
-    let answer = said(transport.receive().await.unwrap());
+    let answer = json_of(transport.receive().await.unwrap());
     assert!(answer.starts_with("0!-32603 the server's answer could not be read: missing field"), "{answer}");
 }
 
@@ -124,7 +124,7 @@ async fn what_is_too_long_to_be_decoded_is_an_error() {
         "{{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{long}}}\n{{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{error}}}\n"
     );
     tokio::spawn(async move { drop(mouth.write_all(lines.as_bytes()).await) });
-    let first = said(transport.receive().await.unwrap());
+    let first = json_of(transport.receive().await.unwrap());
     assert_eq!(first, "0!-32603 the server's answer could not be read: more than 1048576 bytes");
     let Some(ServerJsonRpcMessage::Error(second)) = transport.receive().await else { panic!() };
     assert_eq!((&*second.error.message, second.error.data), ("words", None));
@@ -140,7 +140,7 @@ async fn an_unreadable_answer_is_quoted_in_a_few_words() {
         .write_all(format!("{{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":\"{text}\"}}\n").as_bytes())
         .await
         .unwrap();
-    let answer = said(transport.receive().await.unwrap());
+    let answer = json_of(transport.receive().await.unwrap());
     assert!(answer.len() < 400 && !answer.contains('\u{1b}'), "{} bytes", answer.len());
 }
 

@@ -40,9 +40,9 @@ async fn a_lazy_server_that_has_changed_is_not_called() {
     let (_connection, ensemble, tools) = fixture.connected().await;
     let both = || futures_util::future::join_all([call(&tools[0], json!({})), call(&tools[0], json!({}))]);
     for outcome in both().await {
-        let Err(InvokeError::HeldBack(told)) = outcome else { panic!("{outcome:?}") };
-        assert!(told.contains("held back: it is not what it was when it was accepted"), "{told}");
-        assert!(told.ends_with("`converse ensembles lock --accept`"), "{told}");
+        let Err(InvokeError::HeldBack(reason)) = outcome else { panic!("{outcome:?}") };
+        assert!(reason.contains("held back: it is not what it was when it was accepted"), "{reason}");
+        assert!(reason.ends_with("`converse ensembles lock --accept`"), "{reason}");
     }
     assert_eq!(
         (fixture.fake.starts(), calls(&fixture), lists(&fixture)),

@@ -21,7 +21,7 @@ use crate::{Elicitation, ElicitationReply, Elicitor, Era, Responders, Sampler};
 struct Somebody {
     reply: ElicitationReply,
     after: Duration,
-    asked: Mutex<Vec<(String, Elicitation)>>,
+    questions: Mutex<Vec<(String, Elicitation)>>,
     /// Asked and left before the answer.
     left: Mutex<usize>,
 }
@@ -35,9 +35,9 @@ impl Drop for Left<'_> {
 }
 
 impl Elicitor for Somebody {
-    fn elicit<'a>(&'a self, ensemble: &'a str, asked: Elicitation) -> BoxFuture<'a, ElicitationReply> {
+    fn elicit<'a>(&'a self, ensemble: &'a str, question: Elicitation) -> BoxFuture<'a, ElicitationReply> {
         Box::pin(async move {
-            self.asked.lock().unwrap().push((ensemble.to_owned(), asked));
+            self.questions.lock().unwrap().push((ensemble.to_owned(), question));
             let left = Left(self);
             tokio::time::sleep(self.after).await;
             std::mem::forget(left);
@@ -47,7 +47,7 @@ impl Elicitor for Somebody {
 }
 
 fn somebody(reply: ElicitationReply, after: Duration) -> Arc<Somebody> {
-    Arc::new(Somebody { reply, after, asked: Mutex::default(), left: Mutex::default() })
+    Arc::new(Somebody { reply, after, questions: Mutex::default(), left: Mutex::default() })
 }
 
 /// A model that says `hello` for three millionths.
@@ -83,7 +83,7 @@ fn asks(era: Era, questions: &[(&str, Value)]) -> Fixture {
                 return modern(request);
             }
             match request["params"].get("inputResponses") {
-                Some(got) => told(request, got),
+                Some(got) => answered_with(request, got),
                 None => asked_in_result(request, &questions),
             }
         }),
@@ -105,14 +105,14 @@ fn asks(era: Era, questions: &[(&str, Value)]) -> Fixture {
                 if got.len() < questions.len() {
                     Act::Nothing
                 } else {
-                    told(&calling, &Value::Object(got.clone()))
+                    answered_with(&calling, &Value::Object(got.clone()))
                 }
             })
         }
     }
 }
 
-fn told(request: &Value, what: &Value) -> Act {
+fn answered_with(request: &Value, what: &Value) -> Act {
     result(request, &json!({ "content": [{ "type": "text", "text": what.to_string() }] }))
 }
 

@@ -24,8 +24,8 @@ async fn a_call_is_answered() {
 #[tokio::test(start_paused = true)]
 async fn whoever_hands_a_result_on_gets_it_as_it_was_written() {
     let written = json!({ "content": [{ "type": "resource", "resource": { "uri": "a:b", "text": "x" } }] });
-    let said = written.clone();
-    let fixture = calls(move |request| result(request, &said));
+    let answer = written.clone();
+    let fixture = calls(move |request| result(request, &answer));
     let (_connection, _ensemble, tools) = fixture.connected().await;
     assert_eq!(call(&tools[0], json!({})).await.unwrap().verbatim, None);
     let host = Host::default().verbatim();
@@ -219,10 +219,10 @@ async fn a_flood_of_progress_is_told_ten_times_a_second() {
         };
         let (_, so_far) = tokio::join!(tool.invocable.invoke(context, &arguments), a_second_later);
         assert_eq!(so_far, 2, "also of one that runs on");
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         while let Ok((_, ToolProgress::Progress { done, .. })) = heard.try_recv() {
-            told.push(done);
+            reported.push(done);
         }
-        assert_eq!(told, [0.0, 999.0], "the first and the last");
+        assert_eq!(reported, [0.0, 999.0], "the first and the last");
     }
 }

@@ -142,15 +142,15 @@ async fn too_much_is_too_much() {
         (large, 1, 3, "more than 33554432 bytes"),
     ] {
         let page = vec![tool; count];
-        let mut asked = 0;
+        let mut requests = 0;
         let fixture = Fixture::new(move |_, request| {
             if request["method"] != "tools/list" {
                 return legacy(request);
             }
-            asked += 1;
+            requests += 1;
             result(
                 request,
-                &json!({ "tools": page, "nextCursor": (asked < pages).then(|| asked.to_string()) }),
+                &json!({ "tools": page, "nextCursor": (requests < pages).then(|| requests.to_string()) }),
             )
         });
         let reason = fixture.refused().await;

@@ -270,11 +270,12 @@ fn changing(list: impl Fn(&Value) -> Act + Send + 'static) -> Fixture {
 #[tokio::test(start_paused = true)]
 async fn a_change_is_not_lost_when_the_list_cannot_be_had() {
     // Twice silent, then there.
-    let asked = std::sync::atomic::AtomicUsize::new(0);
-    let fixture = changing(move |request| match asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
-        0 | 1 => Act::Nothing,
-        _ => result(request, &json!({ "tools": [tool("fresh")] })),
-    });
+    let requests = std::sync::atomic::AtomicUsize::new(0);
+    let fixture =
+        changing(move |request| match requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+            0 | 1 => Act::Nothing,
+            _ => result(request, &json!({ "tools": [tool("fresh")] })),
+        });
     let (_connection, ensemble, tools) = fixture.connected().await;
     call(&tools[0], json!({})).await.unwrap();
     tokio::task::yield_now().await;
@@ -284,8 +285,8 @@ async fn a_change_is_not_lost_when_the_list_cannot_be_had() {
     assert!(ensemble.refresh().await.is_none());
     assert_eq!(begun.elapsed().as_secs(), 4, "less than it would be given");
     let warnings = fixture.warnings.lock().unwrap().clone();
-    let told = "ensemble `fake`: its tools have changed and could not be listed again: the server did not answer `tools/list` within 4 s";
-    assert_eq!(warnings, [told]);
+    let warning = "ensemble `fake`: its tools have changed and could not be listed again: the server did not answer `tools/list` within 4 s";
+    assert_eq!(warnings, [warning]);
     assert_eq!(ensemble.refresh().await.unwrap()[0].qualified, "fake.fresh");
     assert!(ensemble.refresh().await.is_none());
 }

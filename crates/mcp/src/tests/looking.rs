@@ -37,11 +37,11 @@ fn a_manifest_is_that_of_the_very_server_as_its_descriptor_keeps_it() {
     assert_eq!(of(&plan, &connection), None, "never seen");
     let key = Keys::of(&connection.transport, Path::new("/work")).list;
     lists.put(&key, r#"[{ "name": "a", "description": "d", "inputSchema": {} }, { "name": "b" }, { "name": "c", "inputSchema": {} }]"#);
-    let found = of(&plan, &connection).unwrap();
-    let names: Vec<_> = found.tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!((found.key.as_str(), names), (key.as_str(), vec!["a", "c"]));
+    let listing = of(&plan, &connection).unwrap();
+    let names: Vec<_> = listing.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!((listing.key.as_str(), names), (key.as_str(), vec!["a", "c"]));
     assert_eq!(
-        (found.tools[0].description.as_str(), &found.tools[0].arguments["type"]),
+        (listing.tools[0].description.as_str(), &listing.tools[0].arguments["type"]),
         ("d", &json!("object"))
     );
     plan.filter.exclude = vec!["a*".to_owned()];
@@ -79,9 +79,9 @@ async fn a_survey_names_what_is_declared() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_timed_changes_nothing_and_says_what_is_wrong() {
-    let asked = AtomicUsize::new(0);
+    let requests = AtomicUsize::new(0);
     let fixture = Fixture::new(move |_, request| match request["method"].as_str() {
-        Some("tools/list") => match asked.fetch_add(1, Ordering::SeqCst) {
+        Some("tools/list") => match requests.fetch_add(1, Ordering::SeqCst) {
             0 | 1 => legacy(request),
             2 => error(request, -32000, "out of order"),
             _ => Act::Nothing,

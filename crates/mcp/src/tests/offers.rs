@@ -167,8 +167,8 @@ async fn silence_has_an_end() {
     let none = connection.complete(Reference::Prompt("p"), "a", "", &BTreeMap::new()).await;
     assert_eq!(failed(none), "the server did not answer `completion/complete` within 3 s");
     assert_eq!(begun.elapsed().as_secs(), 153);
-    let told = fixture.fake.heard().iter().filter(|method| *method == "notifications/cancelled").count();
-    assert_eq!(told, 2, "of what may be long work the server hears that nobody waits any more");
+    let cancelled = fixture.fake.heard().iter().filter(|method| *method == "notifications/cancelled").count();
+    assert_eq!(cancelled, 2, "of what may be long work the server hears that nobody waits any more");
 }
 
 #[tokio::test]
@@ -194,11 +194,11 @@ async fn prompts_are_listed_and_filled_in() {
                     &json!({ "prompts": [{ "arguments": [] }, { "name": "greet", "arguments": [{ "name": "who" }] }] }),
                 ),
                 "prompts/get" => {
-                    let said = format!("{} {}", params["name"], params["arguments"]);
+                    let text = format!("{} {}", params["name"], params["arguments"]);
                     result(
                         request,
                         &json!({ "messages": [
-                            { "role": "user", "content": { "type": "text", "text": said } },
+                            { "role": "user", "content": { "type": "text", "text": text } },
                             { "role": "assistant", "content": { "type": "text", "text": "hm" } },
                         ] }),
                     )

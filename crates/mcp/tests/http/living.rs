@@ -214,8 +214,8 @@ async fn broken_streams_are_not_a_storm() {
     let tools = web.connect().await.unwrap();
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(call(&tools[0]).await, echo());
-    let asked = site.heard().iter().filter(|line| line.starts_with("GET")).count();
-    assert!((2..12).contains(&asked), "{asked} streams in two seconds");
+    let streams = site.heard().iter().filter(|line| line.starts_with("GET")).count();
+    assert!((2..12).contains(&streams), "{streams} streams in two seconds");
 }
 
 /// One that is polled, and says when, is not made to wait ever longer.

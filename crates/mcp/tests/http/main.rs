@@ -34,11 +34,11 @@ async fn both_eras_are_spoken_and_remembered() {
         web.disconnect().await;
         assert_eq!(site.heard()[..first.len()], first);
         assert_eq!(eras.0.lock().unwrap().values().collect::<Vec<_>>(), [&era]);
-        let asked = site.posts("server/discover");
+        let before = site.posts("server/discover");
         let web = ensemble(url, vec![], &eras);
         assert_eq!(web.connect().await.unwrap().len(), 1);
         web.disconnect().await;
-        assert_eq!(site.posts("server/discover"), asked + usize::from(era == Era::Modern));
+        assert_eq!(site.posts("server/discover"), before + usize::from(era == Era::Modern));
     }
     assert!(legacy_site.heard().contains(&"DELETE ".to_owned()), "the session is ended");
 }

@@ -95,15 +95,15 @@ async fn another_authorization_server_gets_nothing_of_the_first() {
     let network = Network::new();
     let authority = network.authority(true);
     let first = authority.challenged(401, None, CHALLENGE).await.unwrap();
-    let asked = network.state().sent.len();
+    let before = network.state().sent.len();
     network.state().issuer = "https://other.example".to_owned();
     let second = authority.challenged(401, Some(&first), CHALLENGE).await.unwrap();
     assert_eq!(second, "canary-access-2");
     let state = network.state();
     assert_eq!(state.questions[1]["client_id"], "client-2-of-https://other.example");
-    for (_, url, form) in &state.sent[asked..] {
-        let said = format!("{url} {form:?}");
-        assert!(!said.contains("canary-refresh") && !said.contains("client-1"), "{said}");
+    for (_, url, form) in &state.sent[before..] {
+        let shown = format!("{url} {form:?}");
+        assert!(!shown.contains("canary-refresh") && !shown.contains("client-1"), "{shown}");
     }
 }
 

@@ -189,12 +189,12 @@ impl State {
                 answer(200, &metadata)
             }
             ("POST", "/register") => {
-                let asked: Value = serde_json::from_str(&body).unwrap();
+                let registration: Value = serde_json::from_str(&body).unwrap();
                 assert_eq!(
-                    (&asked["application_type"], &asked["client_name"]),
+                    (&registration["application_type"], &registration["client_name"]),
                     (&json!("native"), &json!("converse"))
                 );
-                assert_eq!(asked["redirect_uris"], json!([REDIRECT]));
+                assert_eq!(registration["redirect_uris"], json!([REDIRECT]));
                 let id = format!("client-{}-of-{issuer}", self.clients.len() + 1);
                 self.clients.push(id.clone());
                 answer(
@@ -286,9 +286,12 @@ impl Consent for Network {
         let mut state = self.state();
         assert!(url.starts_with(&format!("{}/authorize?", state.issuer)), "{url}");
         let question = pairs(url.split_once('?').unwrap().1);
-        let said = |key: &str| question.get(key).map(String::as_str);
-        assert_eq!((said("response_type"), said("code_challenge_method")), (Some("code"), Some("S256")));
-        assert_eq!((said("resource"), said("redirect_uri")), (Some(SERVER), Some(REDIRECT)));
+        let parameter = |key: &str| question.get(key).map(String::as_str);
+        assert_eq!(
+            (parameter("response_type"), parameter("code_challenge_method")),
+            (Some("code"), Some("S256"))
+        );
+        assert_eq!((parameter("resource"), parameter("redirect_uri")), (Some(SERVER), Some(REDIRECT)));
         let code = format!("canary-code-{}", state.questions.len() + 1);
         state.codes.insert(code.clone(), question.clone());
         state.questions.push(question.clone());

@@ -19,23 +19,25 @@ async fn a_form_is_answered_as_the_person_answers_it() {
             fixture.responders.elicitor = Some(person.clone());
             assert_eq!(called(&fixture).await, json!({ "q0": sent }), "{era:?} {reply:?}");
             let schema = named()["requestedSchema"].clone();
-            let asked =
+            let question =
                 (String::from("fake"), Elicitation::Form { message: "Who are\\x1b[31m you?".into(), schema });
-            assert_eq!(*person.asked.lock().unwrap(), [asked], "without control characters");
+            assert_eq!(*person.questions.lock().unwrap(), [question], "without control characters");
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_form_is_shown_with_all_that_it_wants() {
-    let asked = form(json!({ "code": { "type": "string", "pattern": "^[A-Z]{3}$", "x-own": [1] } }));
+    let question = form(json!({ "code": { "type": "string", "pattern": "^[A-Z]{3}$", "x-own": [1] } }));
     for era in ERAS {
-        let mut fixture = asks(era, &[("elicitation/create", asked.clone())]);
+        let mut fixture = asks(era, &[("elicitation/create", question.clone())]);
         let person = somebody(filled(json!({ "code": "abc" })), SOON);
         fixture.responders.elicitor = Some(person.clone());
         assert_eq!(called(&fixture).await, json!({ "q0": { "action": "cancel" } }), "{era:?}");
-        let Elicitation::Form { schema, .. } = &person.asked.lock().unwrap()[0].1 else { panic!("no form") };
-        assert_eq!(*schema, asked["requestedSchema"], "{era:?}");
+        let Elicitation::Form { schema, .. } = &person.questions.lock().unwrap()[0].1 else {
+            panic!("no form")
+        };
+        assert_eq!(*schema, question["requestedSchema"], "{era:?}");
     }
 }
 
@@ -48,7 +50,7 @@ async fn without_a_person_or_a_grant_it_is_declined() {
             fixture.responders.elicitor = person.then(|| nobody.clone() as Arc<dyn Elicitor>);
             fixture.grants.elicitation = granted;
             assert_eq!(called(&fixture).await, json!({ "q0": { "action": "decline" } }), "{era:?}");
-            assert!(nobody.asked.lock().unwrap().is_empty());
+            assert!(nobody.questions.lock().unwrap().is_empty());
         }
     }
 }
@@ -77,7 +79,7 @@ async fn what_nobody_shall_be_asked_is_declined_with_a_word() {
             let person = somebody(filled(json!({})), SOON);
             fixture.responders.elicitor = Some(person.clone());
             assert_eq!(called(&fixture).await, json!({ "q0": { "action": "decline" } }), "{era:?} {params}");
-            assert!(person.asked.lock().unwrap().is_empty());
+            assert!(person.questions.lock().unwrap().is_empty());
             let warnings = fixture.warnings.lock().unwrap().join("\n");
             assert!(warnings.contains(word), "{warnings:?}");
         }
@@ -97,8 +99,8 @@ async fn an_address_is_shown_as_a_browser_reads_it() {
             let person = somebody(ElicitationReply::Accept(None), SOON);
             fixture.responders.elicitor = Some(person.clone());
             assert_eq!(called(&fixture).await, json!({ "q0": { "action": "accept" } }));
-            let asked = Elicitation::Url { message: "Sign in".into(), url: shown.into() };
-            assert_eq!(person.asked.lock().unwrap()[0].1, asked);
+            let question = Elicitation::Url { message: "Sign in".into(), url: shown.into() };
+            assert_eq!(person.questions.lock().unwrap()[0].1, question);
         }
     }
 }

@@ -98,8 +98,8 @@ async fn the_level_of_the_log_is_told_in_the_way_of_the_era() {
         let heard = Arc::clone(&seen);
         let mut fixture = Fixture::new(move |_, request| {
             let params = &request["params"];
-            let told = [&params["level"], &params["_meta"]["io.modelcontextprotocol/logLevel"]];
-            heard.lock().unwrap().extend(told.into_iter().filter(|level| level.is_string()).cloned());
+            let levels = [&params["level"], &params["_meta"]["io.modelcontextprotocol/logLevel"]];
+            heard.lock().unwrap().extend(levels.into_iter().filter(|level| level.is_string()).cloned());
             match (request["method"].as_str(), era) {
                 (Some("logging/setLevel"), _) => result(request, &json!({})),
                 (Some("initialize"), Era::Legacy) => result(

@@ -58,10 +58,10 @@ async fn a_question_ends_with_the_call_it_is_for() {
 async fn a_question_that_is_taken_back_is_asked_no_more() {
     let taken_back =
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "q" } });
-    let asked = json!({ "jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": named() });
+    let question = json!({ "jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": named() });
     // The call itself goes on, and is never answered.
     let mut fixture = Fixture::new(move |_, request| match request["method"].as_str() {
-        Some("tools/call") => Act::Say(format!("{asked}\n{taken_back}\n").into()),
+        Some("tools/call") => Act::Say(format!("{question}\n{taken_back}\n").into()),
         None => Act::Nothing,
         _ => legacy(request),
     });
@@ -72,23 +72,23 @@ async fn a_question_that_is_taken_back_is_asked_no_more() {
     let late = tools[0].invocable.invoke(context(Duration::from_secs(5)), &Arguments::parse("{}")).await;
     assert!(matches!(late, Err(InvokeError::Timeout(_))), "{late:?}");
     assert_eq!(begun.elapsed().as_secs(), 5, "its time runs on at once");
-    let asked = person.asked.lock().unwrap().len();
-    assert_eq!(*person.left.lock().unwrap(), asked);
+    let count = person.questions.lock().unwrap().len();
+    assert_eq!(*person.left.lock().unwrap(), count);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_question_that_is_for_nothing_is_declined() {
     let (mut answers, seen) = (Vec::new(), Arc::new(Mutex::new(Vec::new())));
-    let told = Arc::clone(&seen);
+    let shared = Arc::clone(&seen);
     let mut fixture = Fixture::new(move |_, request| match request["method"].as_str() {
         Some("notifications/initialized") => {
-            let asked =
+            let request =
                 json!({ "jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": named() });
-            Act::Say(format!("{asked}\n").into())
+            Act::Say(format!("{request}\n").into())
         }
         None => {
             answers.push(request["result"].clone());
-            told.lock().unwrap().clone_from(&answers);
+            shared.lock().unwrap().clone_from(&answers);
             Act::Nothing
         }
         _ => legacy(request),
@@ -98,7 +98,7 @@ async fn a_question_that_is_for_nothing_is_declined() {
     let _connected = fixture.connected().await;
     tokio::time::sleep(SOON).await;
     assert_eq!(*seen.lock().unwrap(), [json!({ "action": "decline" })]);
-    assert!(person.asked.lock().unwrap().is_empty());
+    assert!(person.questions.lock().unwrap().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -149,11 +149,11 @@ async fn a_call_asks_ten_times_and_after_two_refusals_no_more() {
             let person = somebody(reply.clone(), Duration::ZERO);
             fixture.responders.elicitor = Some(person.clone());
             called(&fixture).await;
-            let asked = person.asked.lock().unwrap().len();
+            let count = person.questions.lock().unwrap().len();
             let warnings = fixture.warnings.lock().unwrap().join("\n");
             if era == Era::Modern || most < 8 {
                 assert_eq!(
-                    (asked, warnings.matches(word).count()),
+                    (count, warnings.matches(word).count()),
                     (most, 1),
                     "{era:?} {reply:?}: {warnings}"
                 );

@@ -5,7 +5,7 @@ use super::*;
 #[tokio::test(start_paused = true)]
 async fn an_address_that_has_to_be_opened_first_is_shown_and_the_call_made_again() {
     let address = |n: usize| json!({ "mode": "url", "message": "m", "url": format!("https://x.example/{n}"), "elicitationId": n.to_string() });
-    for (elicitations, reply, asked, calls, works) in [
+    for (elicitations, reply, expected, calls, works) in [
         (json!([address(1), address(2)]), ElicitationReply::Accept(None), 2, 2, true),
         (json!([address(1), address(2)]), ElicitationReply::Decline, 1, 1, false),
         (json!([address(1), named()]), ElicitationReply::Accept(None), 1, 1, false),
@@ -18,7 +18,7 @@ async fn an_address_that_has_to_be_opened_first_is_shown_and_the_call_made_again
                 return legacy(request);
             }
             if std::mem::replace(&mut refused, true) {
-                return told(request, &json!("ok"));
+                return answered_with(request, &json!("ok"));
             }
             let error =
                 json!({ "code": -32042, "message": "first", "data": { "elicitations": elicitations } });
@@ -28,7 +28,7 @@ async fn an_address_that_has_to_be_opened_first_is_shown_and_the_call_made_again
         fixture.responders.elicitor = Some(person.clone());
         let got = called(&fixture).await;
         assert_eq!(got == "ok", works, "{got}");
-        assert_eq!(person.asked.lock().unwrap().len(), asked);
+        assert_eq!(person.questions.lock().unwrap().len(), expected);
         let heard = fixture.fake.heard().iter().filter(|method| *method == "tools/call").count();
         assert_eq!(heard, calls);
     }
@@ -49,7 +49,7 @@ fn endless(until: usize) -> Fixture {
             "the state of {state:?} is no other call's than {who:?}'s"
         );
         if round >= until {
-            return told(request, &json!({ "state": state, "responses": params["inputResponses"] }));
+            return answered_with(request, &json!({ "state": state, "responses": params["inputResponses"] }));
         }
         let state = if round == 0 { format!("{who}\u{0}\u{e9}\"\\ \u{1f600}+") } else { format!("{state}+") };
         result(request, &json!({ "resultType": "input_required", "requestState": state }))
@@ -117,7 +117,7 @@ async fn odd_rounds_fail_the_call_in_words() {
 #[tokio::test(start_paused = true)]
 async fn only_a_modern_server_asks_in_its_result() {
     let text = json!([{ "type": "text", "text": "{\"input_required\": 1}" }]);
-    for (era, kind, asked) in [
+    for (era, kind, expected) in [
         (Era::Modern, "complete", Value::Null),
         (Era::Legacy, "complete", Value::Null),
         (
@@ -133,7 +133,7 @@ async fn only_a_modern_server_asks_in_its_result() {
             (false, Era::Legacy) => legacy(request),
         });
         let got = called(&fixture).await;
-        assert_eq!(got["failed"], asked, "{era:?}");
-        assert_eq!(got["input_required"] == 1, asked.is_null(), "{era:?}");
+        assert_eq!(got["failed"], expected, "{era:?}");
+        assert_eq!(got["input_required"] == 1, expected.is_null(), "{era:?}");
     }
 }
