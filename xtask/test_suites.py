@@ -21,7 +21,7 @@ def load(name):
 
 canary, conformance, flags = map(load, ["canary/run", "conformance/run", "conformance/client"])
 interop, replicas, screenshots = map(load, ["interop/run", "replicas/run", "screenshots/run"])
-agentdojo = load("agentdojo/run")
+agentdojo, openai = map(load, ["agentdojo/run", "openai/run"])
 clients, servers = interop.clients, interop.servers
 
 
@@ -214,6 +214,18 @@ class Interop(unittest.TestCase):
             }
             self.assertEqual(len(clients.problems(wrong, client, True)), 1, key)
         self.assertEqual(len(clients.problems({}, client, True)), 1)
+
+
+class OpenAI(unittest.TestCase):
+    def test_exceptions_are_held_both_ways(self):
+        excused = openai.exceptions("# why\n@a/b / c: no reason\n")
+        self.assertEqual(excused, {("@a/b", "c"): "no reason"})
+        good, bad = {"client": "@a/b", "case": "c"}, {"client": "@a/b", "case": "c", "wrong": "x"}
+        for results, listed, wrong in [
+            ([good], {}, 0), ([bad], {}, 1), ([bad], excused, 0), ([good], excused, 1), ([], excused, 1),
+        ]:  # fmt: skip
+            self.assertEqual(openai.judge(results, listed)[1], wrong)
+        self.assertRaises(openai.kit.Failed, openai.exceptions, "c: no client")
 
 
 class Replicas(unittest.TestCase):

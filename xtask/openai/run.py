@@ -1,21 +1,86 @@
-"""Holds the recorded outputs of the OpenAI front against the types of OpenAI's own Python library, at a pinned version."""
+"""Points clients of others at the HTTP front: OpenAI's API, and turns over AG-UI, on a scripted model.
 
+Before that it holds the recorded outputs of the OpenAI front against the types of OpenAI's own Python library. All
+packages are pinned. A case that need not pass is in `exceptions.txt`, with a reason, and must fail.
+"""
+
+import argparse
+import json
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import kit
 
 HERE = Path(__file__).resolve().parent
 RECORDED = kit.ROOT / "crates/server/src/openai/golden"
+SETTINGS = HERE.parent / "panel/settings"
+TOKEN = "openai-token-0123456789abcdef0123456789"
+
+
+def exceptions(text):
+    """Reads lines of `CLIENT / CASE: REASON`."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if any(" / " not in line or ": " not in line for line in lines):
+        raise kit.Failed("an exception is `CLIENT / CASE: REASON`")
+    return {tuple(line.partition(": ")[0].split(" / ")): line.partition(": ")[2] for line in lines}
+
+
+def judge(results, excused):
+    """Returns a line for each case, and how many are wrong; an exception that passes, or names no case, is wrong too."""
+    lines, wrong, seen = [], 0, set()
+    for one in results:
+        key, failed = (one["client"], one["case"]), "wrong" in one
+        seen.add(key)
+        excuse, is_wrong = excused.get(key), failed != (key in excused)
+        wrong += is_wrong
+        more = f" (exception: {excuse})" if excuse else f" (shows: {one['shown']})" if one.get("shown") else ""
+        lines.append(f"{'FAIL' if is_wrong else 'ok  '}  {key[0]}: {key[1]}{more}")
+        if is_wrong:
+            lines.append("      " + (one.get("wrong") or "it is an exception, and it passes").replace("\n", "\n      "))
+    for key in excused.keys() - seen:
+        wrong += 1
+        lines.append(f"FAIL  {key[0]}: {key[1]} is an exception, and there is no such case")
+    return lines, wrong
+
+
+def clients(binary, python, packages):
+    """Runs the cases and returns what each wrote."""
+    results = []
+    with tempfile.TemporaryDirectory() as home, kit.Remote(["node", HERE / "model.mjs", "{port}"]) as model:
+        settings = Path(home) / ".config/converse"
+        shutil.copytree(SETTINGS, settings)
+        file = settings / "config.toml"
+        file.write_text(file.read_text().replace("{model}", f"http://127.0.0.1:{model.port}/v1"))
+        words = [binary, "serve", "--http", "127.0.0.1:{port}", "--openai", "--api"]
+        environment = {"HOME": home, "CONVERSE_SERVE_TOKEN": TOKEN}
+        with kit.Remote(words, environment) as server:
+            base = f"http://127.0.0.1:{server.port}/v1"
+            for program in ([python, HERE / "clients.py"], ["node", HERE / "clients.mjs"]):
+                ran = kit.run([*program, base, TOKEN], 300, more={"OPENAI_PACKAGES": str(packages.dir)})
+                if ran.code != 0:
+                    raise kit.Failed(f"the cases did not end\n{ran.told()}\n{server.said()}")
+                results += map(json.loads, ran.stdout.splitlines())
+    return results
 
 
 def suite():
-    python = kit.Kit("openai/requirements.txt").install(kit.place("openai"), "python").program("python")
+    parser = argparse.ArgumentParser(prog="cargo xtask openai")
+    parser.add_argument("--binary", help="the converse to try; built if it is not given")
+    binary = kit.converse(parser.parse_args().binary)
+    directory = kit.place("openai")
+    python = kit.Kit("openai/requirements.txt").install(directory, "python").program("python")
     ran = kit.run([python, HERE / "golden.py", RECORDED], 120)
     print(ran.stdout, end="")
     if ran.code != 0:
         print(ran.stderr, end="", file=sys.stderr)
-    return ran.code == 0
+    packages = kit.Kit("openai/npm").install(directory)
+    results = clients(binary, python, packages)
+    lines, wrong = judge(results, exceptions((HERE / "exceptions.txt").read_text()))
+    print("\n".join(lines))
+    print(f"{len(results)} cases, {wrong} wrong")
+    return ran.code == 0 and not wrong and bool(results)
 
 
 if __name__ == "__main__":

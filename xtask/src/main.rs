@@ -40,6 +40,7 @@ check (exit 1 if something is wrong; each takes --help):
   crash                        kill the program at every write
   fuzz                         drive the decoders with libFuzzer
   interop                      use MCP servers of others, and point clients of others at the gateway
+  openai                       point OpenAI's libraries and other clients at the HTTP front
   panel                        drive a browser through the web panel
   real                         use llama.cpp's server with a model of random weights
   replicas                     restart gateways behind nginx under load
