@@ -25,6 +25,7 @@ usage: cargo xtask COMMAND
 measure:
   bench [--json] [--rounds N] [--binary PATH] [--only curl|servers|check|decode|sessions|search|soak|genai|serve]
                                measure the program; exit 1 if a gate fails
+  front [--aichat PATH]        measure the HTTP front beside LiteLLM's proxy and aichat's server
   count [COMMIT]               count lines, files, crates and packages; prints a Markdown table
 
 generate:
