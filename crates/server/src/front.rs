@@ -9,6 +9,7 @@ mod body;
 mod completions;
 mod observing;
 mod pages;
+mod responses;
 mod turns;
 
 use std::collections::HashMap;
@@ -33,6 +34,7 @@ pub use self::api::Renderers;
 use self::api::{Channels, SessionRules, Uploads};
 pub(crate) use self::pages::door;
 use self::pages::guarded;
+use self::responses::LiveResponses;
 use self::turns::{NoPlace, Place, Turns};
 pub use self::turns::{TurnParts, TurnQueue};
 use crate::access::{Admission, Denied, Principal};
@@ -88,6 +90,7 @@ pub struct Front {
     world: Arc<World>,
     worlds: Mutex<HashMap<Principal, Arc<World>>>,
     channels: Channels,
+    live_responses: LiveResponses,
     uploads: Uploads,
     session_rules: Mutex<SessionRules>,
     redactor: Redactor,
@@ -116,6 +119,7 @@ impl Front {
             world,
             worlds: Mutex::default(),
             channels: Channels::default(),
+            live_responses: LiveResponses::default(),
             uploads: Uploads::default(),
             session_rules: Mutex::default(),
             redactor,
@@ -178,6 +182,7 @@ impl Front {
             (&Method::GET, ["v1", "models"]) => self.models(),
             (&Method::GET, ["v1", "models", id @ ..]) => self.model(&id.join("/")),
             (&Method::POST, ["v1", "chat", "completions"]) => self.chat(&body, admission).await,
+            (_, ["v1", "responses", rest @ ..]) => self.responses(parts, rest, &body, admission).await,
             (_, ["v1", "models", ..]) => method_not_allowed("GET"),
             (_, ["v1", "chat", "completions"]) => method_not_allowed("POST"),
             _ => error(&ApiError::not_found("route", parts.uri.path())),

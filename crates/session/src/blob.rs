@@ -3,15 +3,16 @@
 //! The same bytes are kept once. What is read is checked against its name, so a damaged file is missing content and
 //! never wrong content.
 
+use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use converse_canister::{Blobs, Digest};
+use converse_canister::{Blobs, Canister, Digest};
 use sha2::{Digest as _, Sha256};
 
-use crate::SessionError;
 use crate::files::{self, Replace};
+use crate::{SessionError, digests};
 
 /// Longer texts belong here rather than into a canister. Bytes.
 pub const LARGE_TEXT: usize = 64 * 1024;
@@ -41,8 +42,26 @@ impl Eq for Contents {}
 
 impl Contents {
     /// Its directory is made when there is something to put into it.
-    pub(crate) fn new(session: &Path) -> Self {
+    pub fn new(session: &Path) -> Self {
         Self { dir: session.join("content") }
+    }
+
+    /// Takes over the content that these messages need, by hard links where possible. Content is never overwritten, so
+    /// links are safe.
+    ///
+    /// # Errors
+    /// The content cannot be read or written.
+    pub fn adopt(&self, theirs: &Self, canisters: &[Canister]) -> Result<(), SessionError> {
+        for digest in canisters.iter().flat_map(digests) {
+            let linked =
+                self.make_dir().and_then(|()| fs::hard_link(theirs.path(&digest), self.path(&digest)));
+            if linked.is_err()
+                && let Some(bytes) = theirs.get(&digest)?
+            {
+                self.put(&bytes)?;
+            }
+        }
+        self.sync().map_err(SessionError::io(&self.dir))
     }
 
     /// Keeps the bytes, durably.
@@ -74,7 +93,7 @@ impl Contents {
         }
     }
 
-    pub(crate) fn make_dir(&self) -> io::Result<()> {
+    fn make_dir(&self) -> io::Result<()> {
         files::private_dir(&self.dir)
     }
 
@@ -84,7 +103,7 @@ impl Contents {
     }
 
     /// What was put there by name is durable, if anything was.
-    pub(crate) fn sync(&self) -> io::Result<()> {
+    fn sync(&self) -> io::Result<()> {
         match files::sync_dir(&self.dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             synced => synced,
@@ -104,8 +123,6 @@ impl Blobs for Contents {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]

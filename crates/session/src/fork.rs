@@ -3,14 +3,12 @@
 //! A fork contains copies of messages but no usage, so sums over all sessions count nothing twice.
 
 use std::collections::HashSet;
-use std::fs;
-use std::path::Path;
 
 use converse_canister::{Canister, Condensed, InvocationId};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::{Body, Contents, Header, Loaded, Metadata, Origin, Session, SessionError, Store, digests};
+use crate::{Body, Header, Loaded, Metadata, Origin, Session, SessionError, Store};
 
 /// The session to create.
 #[derive(Debug, Clone)]
@@ -35,7 +33,7 @@ impl Store {
         self.place(fork.id, header, |session| {
             session.metadata = fork.metadata;
             fill(session, &loaded, upto, now)?;
-            adopt(session.dir(), &session.contents, &contents, kept(&loaded, upto))
+            session.contents.adopt(&contents, kept(&loaded, upto))
         })
     }
 }
@@ -99,20 +97,6 @@ fn invoked(canister: &Canister) -> Option<&InvocationId> {
         Canister::Invocation(invocation) => Some(&invocation.id),
         _ => None,
     }
-}
-
-/// Gives a session the content that its messages need, by hard links where possible. Content is never overwritten, so
-/// links are safe.
-fn adopt(dir: &Path, ours: &Contents, theirs: &Contents, canisters: &[Canister]) -> Result<(), SessionError> {
-    for digest in canisters.iter().flat_map(digests) {
-        let linked = ours.make_dir().and_then(|()| fs::hard_link(theirs.path(&digest), ours.path(&digest)));
-        if linked.is_err()
-            && let Some(bytes) = theirs.get(&digest)?
-        {
-            ours.put(&bytes)?;
-        }
-    }
-    ours.sync().map_err(SessionError::io(dir))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod api;
 mod openai;
+mod responses;
 mod tokens;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

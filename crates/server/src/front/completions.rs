@@ -107,6 +107,7 @@ impl Front {
             start: Start::Transcript(transcript),
             said: Vec::new(),
             attachments: attachments.into_iter().map(|one| one.bytes).collect(),
+            contents: None,
             approver,
             observer,
             interrupt,
@@ -115,7 +116,7 @@ impl Front {
         Ok((job, cancels))
     }
 
-    fn settings_of(
+    pub(super) fn settings_of(
         &self,
         model: &str,
         sampling: &Sampling,
@@ -168,7 +169,7 @@ fn any_object() -> Result<Wanted, ApiError> {
 }
 
 /// The system text of the settings comes before that of the client.
-fn with_system(transcript: Transcript, system: Option<&str>) -> Result<Transcript, ApiError> {
+pub(super) fn with_system(transcript: Transcript, system: Option<&str>) -> Result<Transcript, ApiError> {
     let Some(text) = system else { return Ok(transcript) };
     let first = Canister::Supervisor(Supervisor { text: text.to_owned() });
     let canisters: Vec<_> = [first].into_iter().chain(transcript.as_slice().iter().cloned()).collect();
@@ -176,12 +177,12 @@ fn with_system(transcript: Transcript, system: Option<&str>) -> Result<Transcrip
 }
 
 /// Returns 128 random bits as hexadecimal digits.
-fn random_id() -> String {
+pub(super) fn random_id() -> String {
     let bytes = World::random_bytes().into_iter().chain(World::random_bytes()).take(16);
     bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn now() -> u64 {
+pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
@@ -255,7 +256,7 @@ impl Consumer for Collector {
 }
 
 /// The client runs its tools: every call ends the turn and waits for the next request.
-struct AsksClient;
+pub(super) struct AsksClient;
 
 impl Approver for AsksClient {
     fn decide<'a>(&'a self, pending: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use converse_canister::{Canister, Content, InvocationId, Stop};
+use converse_canister::{Canister, Content, Invocation, InvocationId, Stop, Transcript};
 use converse_host::Event;
 use converse_host::failure::{Failure, Kind};
 
@@ -20,6 +20,12 @@ pub(super) struct Narrator {
 }
 
 impl Narrator {
+    /// Notes the calls of an earlier turn that still have no result.
+    pub(super) fn continues(&mut self, transcript: &Transcript) {
+        let open = transcript.open().into_iter().cloned();
+        open.for_each(|call| self.invoked(call));
+    }
+
     /// Calls `emit` for each event of the API that this one becomes.
     pub(super) fn event(&mut self, event: Event, mut emit: impl FnMut(TurnEvent)) {
         match event {
@@ -40,11 +46,7 @@ impl Narrator {
     fn appended(&mut self, canister: Canister, mut emit: impl FnMut(TurnEvent)) {
         match canister {
             Canister::Assistant(assistant) => self.stop = Some(assistant.stop),
-            Canister::Invocation(call) => {
-                let id = call.wire_id.unwrap_or_else(|| call.id.to_string());
-                let arguments = serde_json::to_string(&call.arguments.object).unwrap_or_default();
-                self.open.push((call.id, ClientCall { id, name: call.tool, arguments }));
-            }
+            Canister::Invocation(call) => self.invoked(call),
             Canister::Result(result) => {
                 let open = self.open.iter().position(|(id, _)| *id == result.id);
                 let name = open.map(|at| self.open.remove(at).1.name).unwrap_or_default();
@@ -56,6 +58,12 @@ impl Narrator {
             }
             _ => {}
         }
+    }
+
+    fn invoked(&mut self, call: Invocation) {
+        let id = call.wire_id.unwrap_or_else(|| call.id.to_string());
+        let arguments = serde_json::to_string(&call.arguments.object).unwrap_or_default();
+        self.open.push((call.id, ClientCall { id, name: call.tool, arguments }));
     }
 
     fn call(&self, id: &InvocationId, tool: &str) -> ToolCall {

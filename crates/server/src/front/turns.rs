@@ -43,6 +43,8 @@ pub(crate) struct TurnJob {
     pub(crate) said: Vec<Canister>,
     /// Bytes that the messages refer to.
     pub(crate) attachments: Vec<Arc<[u8]>>,
+    /// Where the content of a conversation without a session is kept.
+    pub(crate) contents: Option<Contents>,
     pub(crate) approver: Arc<dyn Approver>,
     pub(crate) observer: Box<dyn Observer>,
     pub(crate) interrupt: Interrupt,
@@ -188,15 +190,27 @@ impl Observer for Nobody {
 
 async fn turn(parts: TurnParts<'_>, job: TurnJob, observer: &mut dyn Observer) -> Result<(), Failure> {
     let TurnJob {
-        settings, roster, wires, world, start, said, attachments, approver, interrupt, place, ..
+        settings,
+        roster,
+        wires,
+        world,
+        start,
+        said,
+        attachments,
+        contents: own,
+        approver,
+        interrupt,
+        place,
+        ..
     } = job;
     let _place = place;
     let TurnParts { context, connected, contents: shared } = parts;
     // Only a turn without a message continues with invocations that wait.
     let history = started(start, said.is_empty(), &settings, context, &world)?;
     observer.began(history.transcript());
-    let session = history.contents();
     let contents = Kept::over(shared);
+    contents.settle(own.clone());
+    let session = history.contents().or(own);
     for bytes in &attachments {
         keep(bytes, session.as_ref(), &contents)?;
     }

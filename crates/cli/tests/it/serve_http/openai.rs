@@ -9,7 +9,7 @@ use crate::provider::{KEY, Provider};
 
 const ROUTE: &str = "/v1/chat/completions";
 
-fn post(gate: &Gate, path: &str, token: &str, body: &Value) -> (u16, String) {
+pub(super) fn post(gate: &Gate, path: &str, token: &str, body: &Value) -> (u16, String) {
     let body = body.to_string();
     gate.ask(&format!(
         "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
@@ -18,13 +18,13 @@ fn post(gate: &Gate, path: &str, token: &str, body: &Value) -> (u16, String) {
     ))
 }
 
-fn get(gate: &Gate, path: &str, token: &str) -> (u16, String) {
+pub(super) fn get(gate: &Gate, path: &str, token: &str) -> (u16, String) {
     gate.ask(&format!(
         "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\r\n"
     ))
 }
 
-fn body(answer: &str) -> Value {
+pub(super) fn body(answer: &str) -> Value {
     let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
     serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))
 }
@@ -42,7 +42,7 @@ fn question(model: &str, text: &str) -> Value {
     json!({ "model": model, "messages": [{ "role": "user", "content": text }] })
 }
 
-fn open(env: &TestEnv, flags: &[&str]) -> Gate {
+pub(super) fn open(env: &TestEnv, flags: &[&str]) -> Gate {
     Gate::open(env, &[&["--openai"], flags].concat())
 }
 

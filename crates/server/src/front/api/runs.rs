@@ -256,6 +256,7 @@ impl Front {
             start,
             said: question.into_iter().map(|content| Canister::User(User { content })).collect(),
             attachments,
+            contents: None,
             approver: Arc::new(approver),
             observer: Box::new(observer),
             interrupt,

@@ -1,0 +1,361 @@
+//! `/v1/responses`.
+
+mod approver;
+mod continued;
+mod files;
+mod live;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use converse_canister::Transcript;
+use converse_host::Approver;
+use converse_host::settings::Settings;
+use http::request::Parts;
+use http::{Method, StatusCode};
+use parking_lot::Mutex;
+use tokio::sync::mpsc::unbounded_channel;
+
+use self::approver::ResponseApprover;
+use self::continued::{Answers, continued};
+use self::files::{Record, ResponseFiles, is_id};
+use self::live::{Keeper, Live, ResponseObserver, split};
+use super::agents::client_roster;
+use super::body::{EventBody, event_stream};
+use super::completions::{AsksClient, now, random_id, with_system};
+use super::observing::{Narrator, api_error};
+use super::turns::{NobodyToAsk, Start, TurnJob};
+use super::{Front, error, json, method_not_allowed};
+use crate::access::{Admission, Principal};
+use crate::http_server::Reply;
+use crate::openai::{
+    ApiError, ResponseHead, ResponsesRequest, ResponsesStream, input_item_list, response_deleted,
+};
+
+/// Time in which a cancelled turn ends, before its state is returned as it is.
+const CANCELLING: Duration = Duration::from_secs(10);
+
+/// Items of a page of `input_items`.
+const PAGE: usize = 20;
+const MAX_PAGE: usize = 100;
+
+/// Stored responses whose turns run.
+pub(super) type LiveResponses = Mutex<HashMap<(Principal, String), Arc<Live>>>;
+
+/// A turn that is about to begin.
+struct Planned {
+    settings: Settings,
+    transcript: Transcript,
+    answers: Answers,
+    /// The conversation as it is saved.
+    kept: Transcript,
+}
+
+impl Front {
+    /// Answers a request below `/v1/responses`.
+    pub(super) async fn responses(
+        self: &Arc<Self>,
+        parts: &Parts,
+        path: &[&str],
+        body: &[u8],
+        admission: &Admission,
+    ) -> Reply {
+        let query = parts.uri.query().unwrap_or_default();
+        let answered = match (&parts.method, path) {
+            (&Method::POST, []) => self.create_response(body, admission).await,
+            (&Method::GET, [id]) => self.retrieve_response(id, query, admission),
+            (&Method::DELETE, [id]) => self.delete_response(id, admission),
+            (&Method::POST, [id, "cancel"]) => self.cancel_response(id, admission).await,
+            (&Method::GET, [id, "input_items"]) => self.response_input(id, query, admission),
+            (_, []) => return method_not_allowed("POST"),
+            (_, [_]) => return method_not_allowed("GET, DELETE"),
+            (_, [_, "cancel"]) => return method_not_allowed("POST"),
+            (_, [_, "input_items"]) => return method_not_allowed("GET"),
+            _ => Err(ApiError::not_found("route", parts.uri.path())),
+        };
+        answered.unwrap_or_else(|refused| error(&refused))
+    }
+
+    async fn create_response(
+        self: &Arc<Self>,
+        body: &[u8],
+        admission: &Admission,
+    ) -> Result<Reply, ApiError> {
+        let mut request = ResponsesRequest::parse(body)?;
+        let place = self.place()?;
+        let world = self.world_of(&admission.principal);
+        let files = ResponseFiles::of(&world);
+        let earlier = match &request.previous_response_id {
+            Some(id) => Some((id.clone(), self.earlier(id, admission, files.as_ref()).await?)),
+            None => None,
+        };
+        let Planned { settings, transcript, answers, kept } = self.planned(&mut request, earlier.as_ref())?;
+        let agent = self.agents.agent(&settings).map_err(|failure| api_error(&failure))?;
+        let files = if request.store { Some(files.ok_or_else(no_home)?) } else { None };
+        let responder = ResponseApprover::new(answers, self.redactor.clone());
+        let asked = Arc::clone(&responder.asked);
+        let clients = std::mem::take(&mut request.tools.tools);
+        let head_tools = clients.clone();
+        let (roster, approver): (_, Arc<dyn Approver>) = if !clients.is_empty() {
+            let roster = client_roster(clients).await.map_err(|failure| api_error(&failure))?;
+            (roster, Arc::new(AsksClient))
+        } else if files.is_some() {
+            (agent.roster.for_caller(0), Arc::new(responder))
+        } else {
+            // What is not stored cannot be answered later.
+            (agent.roster.for_caller(0), Arc::new(NobodyToAsk))
+        };
+        request.tools.tools = head_tools;
+
+        let id = format!("resp_{}", random_id());
+        let head = ResponseHead {
+            id: id.clone(),
+            created_at: now(),
+            model: request.model.clone(),
+            parameters: request.parameters(),
+            last_reply_only: request.answer.is_json(),
+        };
+        let (background, streams) = (request.background, request.stream);
+        let live =
+            Arc::new(Live::new(ResponsesStream::new(head, background), background, background && streams));
+        let keeper = files.map(|files| {
+            let record = Record {
+                running: true,
+                background,
+                streamed: streams,
+                body: String::from_utf8(live.body()).unwrap_or_default(),
+                input: request.input_items(&id),
+                transcript: kept,
+                asked: Vec::new(),
+            };
+            Keeper { files, record }
+        });
+        let contents = keeper.as_ref().map(|keeper| keeper.files.contents(&id));
+        if let Some(Keeper { files, record }) = &keeper {
+            let not_kept = |why: String| ApiError::unavailable(None, format!("not saved: {why}"));
+            if let (Some((before, _)), Some(contents)) = (&earlier, &contents) {
+                let adopted = contents.adopt(&files.contents(before), record.transcript.as_slice());
+                adopted.map_err(|error| not_kept(error.to_string()))?;
+            }
+            // The turn does not begin before this is on disk.
+            files.write(&id, record).map_err(|error| not_kept(error.to_string()))?;
+            files.sweep();
+            let key = (admission.principal.clone(), id.clone());
+            self.live_responses.lock().insert(key, Arc::clone(&live));
+        }
+        let (sender, receiver) = unbounded_channel();
+        let waits = if streams {
+            live.follow(None, sender);
+            None
+        } else {
+            Some(sender)
+        };
+        live.begin();
+        let answer = live.body();
+        let (front, key) = (Arc::clone(self), (admission.principal.clone(), id.clone()));
+        let observer = ResponseObserver {
+            id,
+            live: Arc::clone(&live),
+            narrator: Narrator::default(),
+            keeper,
+            asked,
+            waits,
+            cancels: self.options.cancel_on_disconnect && !background,
+            forget: Box::new(move || drop(front.live_responses.lock().remove(&key))),
+        };
+        self.turns.begin(TurnJob {
+            settings,
+            roster,
+            wires: agent.wires.clone(),
+            world,
+            start: Start::Transcript(transcript),
+            said: Vec::new(),
+            attachments: request.conversation.attachments.into_iter().map(|one| one.bytes).collect(),
+            contents,
+            approver,
+            observer: Box::new(observer),
+            interrupt: live.interrupt.clone(),
+            place,
+        });
+        if streams {
+            return Ok(event_stream(EventBody::new(receiver)));
+        }
+        if background {
+            return Ok(json(StatusCode::OK, answer));
+        }
+        live.ended.cancelled().await;
+        drop(receiver);
+        live.failed().map_or_else(|| Ok(json(StatusCode::OK, live.body())), Err)
+    }
+
+    fn planned(
+        &self,
+        request: &mut ResponsesRequest,
+        earlier: Option<&(String, Record)>,
+    ) -> Result<Planned, ApiError> {
+        let answer = request.answer.clone();
+        let mut settings = self.settings_of(&request.model, &request.sampling, answer, &request.tools)?;
+        if let Some(most) = request.max_tool_calls {
+            settings.limits.invocations = settings.limits.invocations.min(most);
+        }
+        let approvals = std::mem::take(&mut request.approvals);
+        if !approvals.is_empty() && !request.tools.tools.is_empty() {
+            let hint = "approvals are about tools of this server; leave out `tools`";
+            return Err(ApiError::unsupported_parameter("tools", hint));
+        }
+        let (kept, answers) = match earlier {
+            Some((id, record)) => continued(id, record, &request.conversation, approvals)?,
+            None => (request.conversation.transcript.clone(), Answers::new()),
+        };
+        let transcript = with_system(kept.clone(), request.instructions.as_deref())?;
+        let transcript = with_system(transcript, settings.system.as_deref())?;
+        Ok(Planned { settings, transcript, answers, kept })
+    }
+
+    /// Returns a response that can be continued.
+    async fn earlier(
+        &self,
+        id: &str,
+        admission: &Admission,
+        files: Option<&ResponseFiles>,
+    ) -> Result<Record, ApiError> {
+        let missing = || {
+            let error = ApiError::not_found("response", id).with_param("previous_response_id");
+            ApiError { code: Some("previous_response_not_found".into()), ..error }
+        };
+        if let Some(live) = self.live_response(id, admission) {
+            // It may have ended and not be saved yet.
+            let saved = tokio::time::timeout(Duration::from_secs(1), live.ended.cancelled()).await;
+            if saved.is_err() {
+                let error = ApiError::conflict(format!("the response `{id}` still runs"));
+                return Err(error.with_param("previous_response_id"));
+            }
+        }
+        let record = files.and_then(|files| files.read(id)).ok_or_else(missing)?;
+        match record.status().as_str() {
+            "completed" | "incomplete" => Ok(record),
+            status => {
+                let why = format!("the response `{id}` is {status} and cannot be continued");
+                Err(ApiError::invalid_value("previous_response_id", why))
+            }
+        }
+    }
+
+    fn live_response(&self, id: &str, admission: &Admission) -> Option<Arc<Live>> {
+        let key = (admission.principal.clone(), id.to_owned());
+        self.live_responses.lock().get(&key).cloned()
+    }
+
+    fn response_files(&self, admission: &Admission) -> Result<ResponseFiles, ApiError> {
+        ResponseFiles::of(&self.world_of(&admission.principal)).ok_or_else(no_home)
+    }
+
+    fn stored(&self, id: &str, admission: &Admission) -> Result<Record, ApiError> {
+        let record = self.response_files(admission)?.read(id);
+        record.ok_or_else(|| ApiError::not_found("response", id))
+    }
+
+    fn retrieve_response(&self, id: &str, query: &str, admission: &Admission) -> Result<Reply, ApiError> {
+        let query =
+            Query::read(query, &["stream", "starting_after", "include", "include[]", "include_obfuscation"])?;
+        let live = self.live_response(id, admission);
+        if query.text("stream") != Some("true") {
+            let body = match live {
+                Some(live) => live.body(),
+                None => self.stored(id, admission)?.object(),
+            };
+            return Ok(json(StatusCode::OK, body));
+        }
+        let after = query.number("starting_after")?;
+        let no_stream = || {
+            let message = "only a background response that was created with `stream: true` can be streamed";
+            ApiError::invalid_value("stream", message)
+        };
+        let (sender, receiver) = unbounded_channel();
+        match live {
+            Some(live) if live.keeps_events => live.follow(after, sender),
+            Some(_) => return Err(no_stream()),
+            None => {
+                self.stored(id, admission)?;
+                let events = self.response_files(admission)?.read_events(id).ok_or_else(no_stream)?;
+                let rest = split(&events).into_iter().skip(after.map_or(0, |after| after.saturating_add(1)));
+                rest.for_each(|event: Bytes| drop(sender.send(event)));
+            }
+        }
+        Ok(event_stream(EventBody::new(receiver)))
+    }
+
+    fn delete_response(&self, id: &str, admission: &Admission) -> Result<Reply, ApiError> {
+        if let Some(live) = self.live_response(id, admission) {
+            live.delete();
+        }
+        match is_id(id) && self.response_files(admission)?.remove(id) {
+            true => Ok(json(StatusCode::OK, response_deleted(id))),
+            false => Err(ApiError::not_found("response", id)),
+        }
+    }
+
+    async fn cancel_response(&self, id: &str, admission: &Admission) -> Result<Reply, ApiError> {
+        let only_background =
+            || ApiError::invalid_value("response_id", "only a background response can be cancelled");
+        let Some(live) = self.live_response(id, admission) else {
+            let record = self.stored(id, admission)?;
+            return match record.background {
+                true => Ok(json(StatusCode::OK, record.object())),
+                false => Err(only_background()),
+            };
+        };
+        if !live.background {
+            return Err(only_background());
+        }
+        live.cancel();
+        let _ = tokio::time::timeout(CANCELLING, live.ended.cancelled()).await;
+        Ok(json(StatusCode::OK, live.body()))
+    }
+
+    fn response_input(&self, id: &str, query: &str, admission: &Admission) -> Result<Reply, ApiError> {
+        let query = Query::read(query, &["after", "limit", "order", "include", "include[]"])?;
+        let record = self.stored(id, admission)?;
+        let limit = query.number("limit")?.unwrap_or(PAGE);
+        if !(1..=MAX_PAGE).contains(&limit) {
+            return Err(ApiError::invalid_value("limit", format!("expected 1 to {MAX_PAGE}")));
+        }
+        let descending = match query.text("order") {
+            None | Some("desc") => true,
+            Some("asc") => false,
+            Some(_) => return Err(ApiError::invalid_value("order", "expected `asc` or `desc`")),
+        };
+        let list = input_item_list(&record.input, query.text("after"), limit, descending)?;
+        Ok(json(StatusCode::OK, list))
+    }
+}
+
+fn no_home() -> ApiError {
+    ApiError::unavailable(None, "there is no directory for responses; send `store: false`")
+}
+
+/// Parameters of a query string. Unknown ones are refused.
+struct Query(Vec<(String, String)>);
+
+impl Query {
+    fn read(query: &str, known: &[&str]) -> Result<Self, ApiError> {
+        let pairs: Vec<(String, String)> =
+            url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+        match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            Some((name, _)) => Err(ApiError::unknown_parameter(name, name, known.iter().copied())),
+            None => Ok(Self(pairs)),
+        }
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    fn number(&self, name: &str) -> Result<Option<usize>, ApiError> {
+        let wrong = |_| ApiError::invalid_value(name, "expected a number");
+        self.text(name).map(|text| text.parse().map_err(wrong)).transpose()
+    }
+}

@@ -1,0 +1,80 @@
+//! The approver of responses: the turn ends with requests for approval, which the next request answers.
+
+use std::sync::Arc;
+
+use converse_canister::{Decision, InvocationId};
+use converse_ensemble::Pending;
+use converse_host::Approver;
+use converse_host::secrets::Redactor;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+
+use super::continued::Answers;
+
+/// An invocation that waits for an approval.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) id: InvocationId,
+    /// `ensemble.tool`.
+    pub(super) tool: String,
+    pub(super) arguments: Value,
+}
+
+/// Answers with the approvals of this request, and leaves other questions to the next one.
+pub(super) struct ResponseApprover {
+    answers: Answers,
+    redactor: Redactor,
+    /// The questions that the turn ended with.
+    pub(super) asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl ResponseApprover {
+    pub(super) fn new(answers: Answers, redactor: Redactor) -> Self {
+        Self { answers, redactor, asked: Arc::default() }
+    }
+}
+
+/// Returns the id of a request for approval of a response.
+pub(super) fn approval_id(response: &str, invocation: &InvocationId) -> String {
+    format!("mcpr_{}_{invocation}", response.strip_prefix("resp_").unwrap_or(response))
+}
+
+impl Approver for ResponseApprover {
+    fn decide<'a>(&'a self, pending: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>> {
+        let rule = || "approval of the client".to_owned();
+        let decide = |pending: &Pending| match self.answers.get(pending.id()) {
+            Some(answer) if answer.approve => Decision::Allow { rule: rule() },
+            Some(answer) => Decision::Deny { rule: rule(), comment: answer.reason.clone() },
+            None => Decision::Deny { rule: "nobody answered".to_owned(), comment: None },
+        };
+        std::future::ready(pending.iter().map(decide).collect()).boxed()
+    }
+
+    fn can_ask(&self) -> bool {
+        true
+    }
+
+    fn postpones(&self, pending: &[Pending]) -> bool {
+        if pending.iter().all(|one| self.answers.contains_key(one.id())) {
+            return false;
+        }
+        let ask = |pending: &Pending| Asked {
+            id: pending.id().clone(),
+            tool: pending.tool().to_owned(),
+            arguments: Value::Object(self.redacted(pending.arguments())),
+        };
+        *self.asked.lock() = pending.iter().map(ask).collect();
+        true
+    }
+
+    fn redacted(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
+        let mut value = Value::Object(arguments.clone());
+        self.redactor.clean_json(&mut value);
+        match value {
+            Value::Object(object) => object,
+            _ => Map::new(),
+        }
+    }
+}

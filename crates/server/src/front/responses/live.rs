@@ -1,0 +1,215 @@
+//! Responses whose turns run: their state, who follows them, and how they are saved at the end.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use converse_canister::Transcript;
+use converse_host::Event;
+use converse_host::failure::Failure;
+use converse_host::interrupt::Interrupt;
+use parking_lot::Mutex;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio_util::sync::CancellationToken;
+
+use super::approver::{Asked, approval_id};
+use super::files::{Record, ResponseFiles};
+use crate::front::completions::now;
+use crate::front::observing::Narrator;
+use crate::front::turns::Observer;
+use crate::openai::{ApiError, Finish, ResponsesStream, ToolCall, TurnEvent};
+
+/// A response whose turn runs.
+pub(in crate::front) struct Live {
+    state: Mutex<LiveState>,
+    pub(super) interrupt: Interrupt,
+    /// Cancelled when the turn has ended and the response is saved.
+    pub(super) ended: CancellationToken,
+    pub(super) background: bool,
+    /// The events are kept: a client may come back for them.
+    pub(super) keeps_events: bool,
+}
+
+struct LiveState {
+    stream: ResponsesStream,
+    /// Events so far; the index is the sequence number.
+    events: Vec<Bytes>,
+    followers: Vec<UnboundedSender<Bytes>>,
+    failed: Option<ApiError>,
+    cancelled: bool,
+    deleted: bool,
+}
+
+impl Live {
+    pub(super) fn new(stream: ResponsesStream, background: bool, keeps_events: bool) -> Self {
+        let state = LiveState {
+            stream,
+            events: Vec::new(),
+            followers: Vec::new(),
+            failed: None,
+            cancelled: false,
+            deleted: false,
+        };
+        let (interrupt, ended) = (Interrupt::default(), CancellationToken::new());
+        Self { state: Mutex::new(state), interrupt, ended, background, keeps_events }
+    }
+
+    /// Returns the response so far.
+    pub(super) fn body(&self) -> Vec<u8> {
+        self.state.lock().stream.state().body()
+    }
+
+    /// Returns how the turn failed.
+    pub(super) fn failed(&self) -> Option<ApiError> {
+        self.state.lock().failed.clone()
+    }
+
+    /// Sends the events after a sequence number, and all later ones.
+    pub(super) fn follow(&self, after: Option<usize>, follower: UnboundedSender<Bytes>) {
+        let mut state = self.state.lock();
+        let kept = state.events.iter().skip(after.map_or(0, |after| after + 1));
+        kept.for_each(|event| drop(follower.send(event.clone())));
+        state.followers.push(follower);
+    }
+
+    pub(super) fn cancel(&self) {
+        self.state.lock().cancelled = true;
+        self.interrupt.tell(2);
+    }
+
+    pub(super) fn delete(&self) {
+        self.state.lock().deleted = true;
+        self.cancel();
+    }
+
+    /// Writes the first events.
+    pub(super) fn begin(&self) {
+        let mut out = Vec::new();
+        let mut state = self.state.lock();
+        state.stream.begin(&mut out);
+        state.send(&out, self.keeps_events);
+    }
+
+    fn push(&self, event: &TurnEvent) {
+        let mut out = Vec::new();
+        let mut state = self.state.lock();
+        state.stream.push(event, now(), &mut out);
+        state.send(&out, self.keeps_events);
+    }
+
+    fn is_followed(&self) -> bool {
+        self.state.lock().followers.iter().any(|follower| !follower.is_closed())
+    }
+}
+
+impl LiveState {
+    fn send(&mut self, bytes: &[u8], keeps: bool) {
+        if bytes.is_empty() {
+            return;
+        }
+        let bytes = Bytes::copy_from_slice(bytes);
+        self.followers.retain(|follower| follower.send(bytes.clone()).is_ok());
+        if keeps {
+            self.events.extend(split(&bytes));
+        }
+    }
+}
+
+/// Returns the events of a stream, each with its end.
+pub(super) fn split(bytes: &[u8]) -> Vec<Bytes> {
+    let text = String::from_utf8_lossy(bytes);
+    text.split_inclusive("\n\n").map(|event| Bytes::from(event.to_owned())).collect()
+}
+
+/// Where a response is saved.
+pub(super) struct Keeper {
+    pub(super) files: ResponseFiles,
+    pub(super) record: Record,
+}
+
+/// Passes a turn on to a response.
+pub(super) struct ResponseObserver {
+    pub(super) id: String,
+    pub(super) live: Arc<Live>,
+    pub(super) narrator: Narrator,
+    pub(super) keeper: Option<Keeper>,
+    pub(super) asked: Arc<Mutex<Vec<Asked>>>,
+    /// Ends the turn when nobody waits for it any more.
+    pub(super) waits: Option<UnboundedSender<Bytes>>,
+    pub(super) cancels: bool,
+    /// Forgets the response among those that run.
+    pub(super) forget: Box<dyn FnOnce() + Send>,
+}
+
+impl Observer for ResponseObserver {
+    fn began(&mut self, transcript: &Transcript) {
+        self.narrator.continues(transcript);
+    }
+
+    fn event(&mut self, event: Event) {
+        if let (Event::Appended(canister), Some(keeper)) = (&event, &mut self.keeper)
+            && let Err(error) = keeper.record.transcript.push((**canister).clone())
+        {
+            tracing::warn!(%error, "a message of a response was not kept");
+        }
+        let Self { narrator, live, .. } = self;
+        narrator.event(event, |event| live.push(&event));
+        let is_left = self.waits.as_ref().is_none_or(UnboundedSender::is_closed) && !self.live.is_followed();
+        if self.cancels && is_left {
+            self.live.interrupt.token.cancel();
+        }
+    }
+
+    fn ended(&mut self, ended: Result<(), Failure>) {
+        let asked = std::mem::take(&mut *self.asked.lock());
+        let mut last = Vec::new();
+        match &ended {
+            Err(failure) if failure.code == "waiting" && !asked.is_empty() => {
+                last.extend(asked.iter().map(|asked| {
+                    let (ensemble, tool) = asked.tool.split_once('.').unwrap_or(("", &asked.tool));
+                    let id = approval_id(&self.id, &asked.id);
+                    let call = ToolCall { id, ensemble: ensemble.to_owned(), tool: tool.to_owned() };
+                    TurnEvent::ApprovalNeeded { call, arguments: asked.arguments.clone() }
+                }));
+                last.push(TurnEvent::Done(Finish::Stop));
+            }
+            _ => std::mem::take(&mut self.narrator).ended(ended, |event| last.push(event)),
+        }
+        let mut out = Vec::new();
+        let (body, events, is_deleted) = {
+            let mut state = self.live.state.lock();
+            for event in &last {
+                match event {
+                    TurnEvent::Failed(_) if state.cancelled => state.stream.cancel(&mut out),
+                    event => {
+                        if let TurnEvent::Failed(error) = event {
+                            state.failed = Some(error.clone());
+                        }
+                        state.stream.push(event, now(), &mut out);
+                    }
+                }
+            }
+            (state.stream.state().body(), state.events.concat(), state.deleted)
+        };
+        // A client that reads the end can continue at once.
+        if let Some(Keeper { files, mut record }) = self.keeper.take().filter(|_| !is_deleted) {
+            record.running = false;
+            record.body = String::from_utf8(body).unwrap_or_default();
+            record.asked = asked.into_iter().map(|asked| asked.id).collect();
+            let events = [events, out.clone()].concat();
+            let written = match self.live.keeps_events {
+                true => files.write_events(&self.id, &events),
+                false => Ok(()),
+            };
+            if let Err(error) = written.and_then(|()| files.write(&self.id, &record)) {
+                tracing::warn!(%error, "a response was not saved");
+            }
+        }
+        {
+            let mut state = self.live.state.lock();
+            state.send(&out, self.live.keeps_events);
+            state.followers.clear();
+        }
+        std::mem::replace(&mut self.forget, Box::new(|| ()))();
+        self.live.ended.cancel();
+    }
+}
