@@ -7,42 +7,80 @@
 use http::Uri;
 use http::uri::Authority;
 
-use crate::Code;
 use crate::plan::SecretRef;
+use crate::source::Span;
 use crate::template::{Template, TemplatePiece};
+use crate::{Code, Diagnostic};
 
 /// Stand-ins for values that are filled in later. Both characters are rejected in URLs.
 const VARIABLE: char = '\u{1}';
 const ARGUMENT: char = '\u{2}';
 
-const NO_SCHEME: &str = "a URL must begin with `http://`, `https://` or a variable";
-const NO_HOST: &str = "the URL has no host";
+/// A fault of a URL. Nothing of the URL is repeated, because it may contain a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AddressFault {
+    pub(crate) code: Code,
+    pub message: &'static str,
+    /// What to write instead.
+    pub hint: &'static str,
+}
+
+impl AddressFault {
+    const fn new(message: &'static str, hint: &'static str) -> Self {
+        Self { code: Code::BadValue, message, hint }
+    }
+
+    /// Returns the fault as a finding, without the line of the URL.
+    pub(crate) fn diagnostic(self, span: Span) -> Diagnostic {
+        Diagnostic::error(self.code, span, self.message).hint(self.hint).without_excerpt()
+    }
+}
+
+const NO_SCHEME: AddressFault = AddressFault::new(
+    "a URL must begin with `http://`, `https://` or a variable",
+    "for example: `url = \"https://api.example.com/v1\"`",
+);
+const NO_HOST: AddressFault =
+    AddressFault::new("the URL has no host", "write the host after `//`: `https://api.example.com/v1`");
+const BASE_URL: &str = "for example: `base_url = \"https://api.example.com/v1\"`";
 
 /// Returns what is wrong with the URL of a request.
-pub(crate) fn fault(url: &Template) -> Option<(Code, &'static str)> {
-    let bad = |fault| Some((Code::BadValue, fault));
+pub(crate) fn fault(url: &Template) -> Option<AddressFault> {
     if url.literals().any(|text| text.contains(|c: char| c.is_control() || c.is_whitespace() || c == '\\')) {
-        return bad("a URL cannot contain blanks, control characters or `\\`; write `%20` for a blank");
+        return Some(AddressFault::new(
+            "a URL cannot contain blanks, control characters or `\\`; write `%20` for a blank",
+            "for example: `url = \"https://api.example.com/my%20files\"`",
+        ));
     }
     let shape = shape(url);
     if shape.contains('#') {
-        return bad("the URL contains `#`: a fragment is never sent");
+        return Some(AddressFault::new(
+            "the URL contains `#`: a fragment is never sent",
+            "remove `#` and everything after it; for a literal `#`, write `%23`",
+        ));
     }
     let host = match host(&shape) {
         Ok(host) => host,
-        Err(fault) => return bad(fault),
+        Err(fault) => return Some(fault),
     };
     if host.contains(ARGUMENT) {
-        return Some((Code::ArgumentInHost, "an argument would choose the scheme or the host of the URL"));
+        return Some(AddressFault {
+            code: Code::ArgumentInHost,
+            message: "an argument would choose the scheme or the host of the URL",
+            hint: Code::ArgumentInHost.hint(),
+        });
     }
     if host.contains('@') {
-        return bad("the URL contains a user name; use an `Authorization` header instead");
+        return Some(AddressFault::new(
+            "the URL contains a user name; use an `Authorization` header instead",
+            "remove everything before `@`, and write `headers = { Authorization = \"Bearer ${TOKEN}\" }`",
+        ));
     }
-    fault_of_host(host).map(|fault| (Code::BadValue, fault))
+    fault_of_host(host)
 }
 
 /// Returns what is wrong with the URL of a server. A user name before the host is allowed.
-pub(crate) fn fault_for_server(url: &SecretRef) -> Option<&'static str> {
+pub(crate) fn fault_for_server(url: &SecretRef) -> Option<AddressFault> {
     let shape = shape(&Template::from(url));
     let host = match host(&shape) {
         Ok(host) => host.rsplit('@').next().unwrap_or_default(),
@@ -50,7 +88,11 @@ pub(crate) fn fault_for_server(url: &SecretRef) -> Option<&'static str> {
     };
     let unreadable = || {
         let known = !shape.contains(VARIABLE) && !matches!(url, SecretRef::Environment(_));
-        (known && shape.parse::<Uri>().is_err()).then_some("the URL is not valid; it may contain a blank")
+        let fault = AddressFault::new(
+            "the URL is not valid; it may contain a blank",
+            "write `%20` for a blank: `url = \"https://mcp.example.com/my%20server\"`",
+        );
+        (known && shape.parse::<Uri>().is_err()).then_some(fault)
     };
     fault_of_host(host).or_else(unreadable)
 }
@@ -59,31 +101,32 @@ pub(crate) fn fault_for_server(url: &SecretRef) -> Option<&'static str> {
 ///
 /// Paths are appended to a base URL, and it appears in journals and on screens, so it cannot contain a secret. The
 /// message does not repeat the URL.
-pub fn base_url_fault(url: &str) -> Option<&'static str> {
+pub fn base_url_fault(url: &str) -> Option<AddressFault> {
     let Some(rest) = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")) else {
-        return Some("a base URL must begin with `http://` or `https://`");
+        return Some(AddressFault::new("a base URL must begin with `http://` or `https://`", BASE_URL));
     };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if host.contains('@') {
-        return Some(
+        return Some(AddressFault::new(
             "a base URL cannot contain a user name or password; name the variable of a key in `key_env`",
-        );
+            "remove everything before `@`, and write `key_env = \"EXAMPLE_API_KEY\"`",
+        ));
     }
     if url.contains(['?', '#']) {
-        return Some(
+        return Some(AddressFault::new(
             "a base URL cannot contain a query or fragment; use `key_env` for keys and `version` for the version of an API",
-        );
+            "remove `?` or `#` and everything after it; for a version, write `version = \"2024-10-21\"`",
+        ));
     }
     let unreadable = || {
-        url.parse::<Uri>()
-            .is_err()
-            .then_some("the base URL contains a blank or another character that is not allowed in a URL")
+        let message = "the base URL contains a blank or another character that is not allowed in a URL";
+        url.parse::<Uri>().is_err().then_some(AddressFault::new(message, BASE_URL))
     };
     fault_of_host(host).or_else(unreadable)
 }
 
 /// Returns what is wrong with a host and its optional port. Variables match anything.
-fn fault_of_host(host: &str) -> Option<&'static str> {
+fn fault_of_host(host: &str) -> Option<AddressFault> {
     let (name, port) = match host.rfind([':', ']']) {
         Some(at) if host[at..].starts_with(':') => (&host[..at], Some(&host[at + 1..])),
         _ => (host, None),
@@ -93,15 +136,20 @@ fn fault_of_host(host: &str) -> Option<&'static str> {
     }
     let bare = name.contains(':') && !name.starts_with('[');
     if bare || name.replace(VARIABLE, "v").parse::<Authority>().is_err() {
-        return Some(
+        return Some(AddressFault::new(
             "the host of the URL contains characters that are not allowed; write an international name as `xn--…`",
-        );
+            "write only a name or an address, and a port, before the path: `https://api.example.com:8443/v1`",
+        ));
     }
     let is_valid = |port: &str| {
         let digits = port.bytes().all(|byte| byte.is_ascii_digit());
         port.contains(VARIABLE) || (digits && port.parse::<u16>().is_ok_and(|port| port > 0))
     };
-    (!port.is_none_or(is_valid)).then_some("the port of the URL must be a number from 1 to 65535")
+    let fault = AddressFault::new(
+        "the port of the URL must be a number from 1 to 65535",
+        "for example: `https://api.example.com:8443/v1`",
+    );
+    (!port.is_none_or(is_valid)).then_some(fault)
 }
 
 fn shape(url: &Template) -> String {
@@ -117,7 +165,7 @@ fn shape(url: &Template) -> String {
 }
 
 /// Returns everything before the path: the host, or a variable that may contain the scheme too.
-fn host(shape: &str) -> Result<&str, &'static str> {
+fn host(shape: &str) -> Result<&str, AddressFault> {
     let rest = match shape.strip_prefix("http://").or_else(|| shape.strip_prefix("https://")) {
         Some(rest) => rest,
         // `${SCHEME}://` and `${SCHEME_AND_COLON}//`: the host follows, not the path.
@@ -195,7 +243,7 @@ mod tests {
             ("https://b\u{fc}cher.example/", Some(Code::BadValue)),
             ("https://a%20b/", Some(Code::BadValue)),
         ] {
-            let found = fault(&Template::parse(url).unwrap()).map(|(code, _)| code);
+            let found = fault(&Template::parse(url).unwrap()).map(|fault| fault.code);
             assert_eq!(found, expected, "{url}");
         }
     }
@@ -226,7 +274,9 @@ mod tests {
         ] {
             let fault = base_url_fault(url);
             assert_eq!(fault.is_none(), sound, "{url} {fault:?}");
-            assert!(!fault.is_some_and(|fault| fault.contains("hush")));
+            assert!(
+                !fault.is_some_and(|fault| fault.message.contains("hush") || fault.hint.contains("hush"))
+            );
         }
     }
 

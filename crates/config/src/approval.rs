@@ -114,7 +114,7 @@ fn approval(table: Table<'_, '_>, sources: &SourceMap) -> Option<Approval> {
     let digest = |key| {
         let text = table.required_string(key)?;
         let digest = Digest::try_from(text.value);
-        digest.map_err(|why| table.problems.error(Code::BadValue, text.span, why)).ok()
+        digest.map_err(|why| table.problems.bad_value(text.span, why, ASK_AGAIN)).ok()
     };
     let (definition, connection) = (digest("definition"), digest("connection"));
     let project = table.string("project").map(|project| project.value);
@@ -124,7 +124,7 @@ fn approval(table: Table<'_, '_>, sources: &SourceMap) -> Option<Approval> {
     let arguments = table.string("arguments").map(|text| {
         let arguments = Arguments::parse(&text.value);
         if let Some(malformed) = arguments.malformed {
-            table.problems.error(Code::BadValue, text.span, format!("`arguments` is {malformed}"));
+            table.problems.bad_value(text.span, format!("`arguments` is {malformed}"), ASK_AGAIN);
         }
         arguments.object
     });
@@ -135,9 +135,12 @@ fn approval(table: Table<'_, '_>, sources: &SourceMap) -> Option<Approval> {
     Some(Approval { tool, arguments, patterns, definition, connection, project, at, line })
 }
 
+/// Converse writes this file, so an entry that was changed by hand is removed rather than completed.
+const ASK_AGAIN: &str = "remove this `[[rules]]` entry; converse asks about the tool again";
+
 /// Reads `where`: patterns by the names of arguments that are not in `arguments`.
 fn patterns(table: &Table<'_, '_>, fixed: Option<&Map<String, Value>>) -> ArgumentPatterns {
-    let bad_value = |span, message: String| table.problems.error(Code::BadValue, span, message);
+    let bad_value = |span, message: String| table.problems.bad_value(span, message, ASK_AGAIN);
     let mut patterns = ArgumentPatterns::new();
     if fixed.is_none() {
         bad_value(table.span, "`where` needs `arguments` for the other arguments".to_owned());

@@ -111,7 +111,7 @@ fn argv(table: &Table<'_, '_>) -> Vec<ArgvDescriptor> {
         return Vec::new();
     }
     match read.first() {
-        None => table.problems.error(Code::BadValue, items.span, "`argv` must name a program"),
+        None => table.problems.bad_value(items.span, "`argv` must name a program", ARGV),
         Some(Some(program)) => check_program(table, program, items.span),
         // Already reported.
         Some(None) => {}
@@ -119,11 +119,15 @@ fn argv(table: &Table<'_, '_>) -> Vec<ArgvDescriptor> {
     read.into_iter().flatten().collect()
 }
 
+const ARGV: &str = "for example: `argv = [\"git\", \"log\"]`";
+
 fn element(table: &Table<'_, '_>, item: &toml::Spanned<DeValue<'_>>) -> Option<ArgvDescriptor> {
     let Some(items) = item.get_ref().as_array() else { return one(table, item).map(ArgvDescriptor::One) };
     if items.is_empty() {
         let span = table.problems.span(item.span());
-        table.problems.error(Code::BadValue, span, "a list in `argv` cannot be empty");
+        let hint =
+            "write the elements that are left out together, or remove the list: `[\"--tag\", \"{tags}\"]`";
+        table.problems.bad_value(span, "a list in `argv` cannot be empty", hint);
         return None;
     }
     // Check the elements after an invalid one too.
@@ -134,7 +138,8 @@ fn element(table: &Table<'_, '_>, item: &toml::Spanned<DeValue<'_>>) -> Option<A
 fn one(table: &Table<'_, '_>, item: &toml::Spanned<DeValue<'_>>) -> Option<Spanned<Template>> {
     let template = templates::of_value(item, table.problems, "an element of argv")?;
     if template.value.literals().any(|text| text.contains('\0')) {
-        table.problems.error(Code::BadValue, template.span, "an element of `argv` contains a NUL byte");
+        let message = "an element of `argv` contains a NUL byte";
+        table.problems.bad_value(template.span, message, "remove `\\u0000` from the element");
         return None;
     }
     Some(template)
@@ -144,7 +149,8 @@ fn check_program(table: &Table<'_, '_>, program: &ArgvDescriptor, list: Span) {
     let ArgvDescriptor::One(program) = program else {
         let span = program.templates().first().map_or(list, |template| template.span);
         let message = "the program cannot be in a list: lists are for elements that are left out together";
-        return table.problems.error(Code::BadValue, span, message);
+        let hint = "write the program before the list: `[\"git\", \"log\", [\"--author\", \"{author}\"]]`";
+        return table.problems.bad_value(span, message, hint);
     };
     let is_blank =
         |piece: &TemplatePiece| matches!(piece, TemplatePiece::Text(text) if text.trim().is_empty());
@@ -152,6 +158,6 @@ fn check_program(table: &Table<'_, '_>, program: &ArgvDescriptor, list: Span) {
         let message = format!("the argument {} would choose the program", quoted(argument));
         table.problems.error(Code::ArgumentInProgram, program.span, message);
     } else if program.value.pieces.iter().all(is_blank) {
-        table.problems.error(Code::BadValue, program.span, "`argv` must begin with the name of a program");
+        table.problems.bad_value(program.span, "`argv` must begin with the name of a program", ARGV);
     }
 }

@@ -128,7 +128,8 @@ fn stdio(table: &Table<'_, '_>) -> Option<TransportDescriptor> {
     let command = table.command_line("command")?;
     let all_valid = table.problems.count() == before;
     if all_valid && command.value.first().is_none_or(|program| program.value.trim().is_empty()) {
-        table.problems.error(Code::BadValue, command.span, "`command` must name a program");
+        let hint = "for example: `command = [\"npx\", \"-y\", \"@scope/server@1.2.3\"]`";
+        table.problems.bad_value(command.span, "`command` must name a program", hint);
         return None;
     }
     if let Some(beyond) = command.value.get(MAX_WORDS) {
@@ -138,7 +139,8 @@ fn stdio(table: &Table<'_, '_>) -> Option<TransportDescriptor> {
     }
     let checked = |part: Spanned<String>| {
         if part.value.contains('\0') {
-            table.problems.error(Code::BadValue, part.span, "an element of `command` contains a NUL byte");
+            let message = "an element of `command` contains a NUL byte";
+            table.problems.bad_value(part.span, message, "remove `\\u0000` from the element");
             return None;
         }
         secret(table, part)
@@ -152,15 +154,15 @@ fn http(table: &Table<'_, '_>) -> Option<TransportDescriptor> {
     header::check(table, &headers, |value, is| value.holds(is));
     let url = secret(table, table.required_string("url")?)?;
     if let Some(fault) = address::fault_for_server(&url.value) {
-        // A URL may contain a key.
-        table.problems.push(Diagnostic::error(Code::BadValue, url.span, fault).without_excerpt());
+        table.problems.push(fault.diagnostic(url.span));
     }
     if table.has("auth")
         && let Some((name, value)) =
             headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("authorization"))
     {
         let message = format!("`auth` sets the header {}; remove one of them", quoted(name));
-        table.problems.push(Diagnostic::error(Code::BadValue, value.span, message).without_excerpt());
+        let hint = format!("remove `{name}` from `headers` to sign in with OAuth, or remove `auth`");
+        table.problems.push(Diagnostic::bad_value(value.span, message, hint).without_excerpt());
     }
     Some(TransportDescriptor::Http { url, headers })
 }

@@ -100,6 +100,15 @@ impl Diagnostic {
         Self::new(code, Severity::Error, place.into(), message.into())
     }
 
+    /// Returns an error about a value. Its hint is something to write instead.
+    pub fn bad_value(
+        place: impl Into<Location>,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self::error(Code::BadValue, place, message).hint(hint)
+    }
+
     pub fn warning(code: Code, place: impl Into<Location>, message: impl Into<String>) -> Self {
         Self::new(code, Severity::Warning, place.into(), message.into())
     }

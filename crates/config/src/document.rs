@@ -50,6 +50,11 @@ impl Problems {
         self.push(Diagnostic::error(code, span, message));
     }
 
+    /// Reports a value with what to write instead.
+    pub(crate) fn bad_value(&self, span: Span, message: impl Into<String>, hint: impl Into<String>) {
+        self.push(Diagnostic::bad_value(span, message, hint));
+    }
+
     pub(crate) fn span(&self, range: std::ops::Range<usize>) -> Span {
         Span { source: self.source, start: range.start, end: range.end.max(range.start) }
     }

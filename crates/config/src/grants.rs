@@ -76,7 +76,7 @@ fn roots(table: &Table<'_, '_>) -> Vec<String> {
     for root in roots.value {
         if root.value.is_empty() || root.value.contains(['\0', '$', '{']) {
             let message = "a root must be the path of a directory, without placeholders";
-            table.problems.error(Code::BadValue, root.span, message);
+            table.problems.bad_value(root.span, message, "for example: `roots = [\".\", \"/srv/data\"]`");
         } else {
             valid.push(root.value);
         }

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::Code;
 use crate::diagnostic::{Diagnostic, quoted};
 use crate::source::Spanned;
 use crate::table::Table;
@@ -34,19 +33,30 @@ pub fn is_reserved_header(name: &str) -> bool {
     RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name))
 }
 
+pub(crate) const SET_LATER: &str = "this header is set when the request is sent";
+
+/// Returns what to do about a header name that has a fault.
+pub(crate) fn hint(name: &str) -> String {
+    let token: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+    match !token.is_empty() && token != name {
+        true => format!("write {}", quoted(&token)),
+        false => "remove this line".to_owned(),
+    }
+}
+
 /// Returns what is wrong with the name of a header in `[http]`.
 pub(crate) fn fault(name: &str) -> Option<&'static str> {
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if name.is_empty() || !name.chars().all(token) {
         return Some("a header name has only letters, digits and `-`, without placeholders");
     }
-    is_reserved_header(name).then_some("this header is set when the request is sent")
+    is_reserved_header(name).then_some(SET_LATER)
 }
 
 /// Returns what is wrong with the name of a header for an MCP server.
 pub(crate) fn fault_for_server(name: &str) -> Option<&'static str> {
     let of_mcp = OF_MCP.iter().any(|reserved| reserved.eq_ignore_ascii_case(name));
-    fault(name).or(of_mcp.then_some("this header is set when the request is sent"))
+    fault(name).or(of_mcp.then_some(SET_LATER))
 }
 
 /// Reports names that differ only in case, and values with control characters; `holds` searches a value.
@@ -57,14 +67,14 @@ pub(crate) fn check<T>(
 ) {
     let mut names = BTreeSet::new();
     for (name, value) in headers {
-        let fault = if holds(&value.value, char::is_control) {
-            "contains a line end or another control character"
+        let (fault, hint) = if holds(&value.value, char::is_control) {
+            ("contains a line end or another control character", "write the value on one line, without `\\n`")
         } else if !names.insert(name.to_ascii_lowercase()) {
-            "is given twice; header names ignore case"
+            ("is given twice; header names ignore case", "remove one of the two lines")
         } else {
             continue;
         };
         let message = format!("the header {} {fault}", quoted(name));
-        table.problems.push(Diagnostic::error(Code::BadValue, value.span, message).without_excerpt());
+        table.problems.push(Diagnostic::bad_value(value.span, message, hint).without_excerpt());
     }
 }

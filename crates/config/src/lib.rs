@@ -60,7 +60,7 @@ mod templates;
 mod tool_test;
 mod units;
 
-pub use address::base_url_fault;
+pub use address::{AddressFault, base_url_fault};
 pub use approval::{Approval, MAX_APPROVALS, approvals_text, parse_approvals};
 pub use code::{Code, codes_markdown};
 pub use command::{ArgvDescriptor, CodeRisk, CommandDescriptor, SandboxAccessDescriptor};

@@ -56,16 +56,14 @@ impl OauthDescriptor {
                 .and_then(|port| u16::try_from(port.value).ok()),
         };
         if let (None, Some(secret)) = (&read.client_id, &read.client_secret) {
-            table.problems.error(Code::BadValue, secret.span, "`client_secret` requires `client_id`");
+            let hint = "add `client_id = \"…\"`, which the provider shows beside the secret, or remove `client_secret`";
+            table.problems.bad_value(secret.span, "`client_secret` requires `client_id`", hint);
         }
         let problems = table.problems;
         table.finish();
         if auth.is_none() {
-            problems.error(
-                Code::BadValue,
-                span,
-                "`[connection.oauth]` requires `auth = \"oauth\"` in `[connection]`",
-            );
+            let message = "`[connection.oauth]` requires `auth = \"oauth\"` in `[connection]`";
+            problems.bad_value(span, message, "add `auth = \"oauth\"` below `[connection]`");
         }
         auth.map(|_| read)
     }
@@ -81,11 +79,14 @@ fn scopes(table: &Table<'_, '_>) -> Vec<String> {
         // RFC 6749, section 3.3.
         let is_allowed = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
         if scope.value.is_empty() || !scope.value.chars().all(is_allowed) {
-            table.problems.error(
-                Code::BadValue,
-                scope.span,
-                "a scope must be visible ASCII without blanks, quotes and `\\`",
-            );
+            let message = "a scope must be visible ASCII without blanks, quotes and `\\`";
+            let words: Vec<_> = scope.value.split_whitespace().map(|word| format!("\"{word}\"")).collect();
+            let splits = words.len() > 1 && scope.value.chars().all(|c| is_allowed(c) || c == ' ');
+            let hint = match splits && scope.value.len() <= 200 {
+                true => format!("write each scope as an element of its own: `{}`", words.join(", ")),
+                false => "for example: `scopes = [\"files:read\", \"files:write\"]`".to_owned(),
+            };
+            table.problems.bad_value(scope.span, message, hint);
         } else {
             valid.push(scope.value);
         }
@@ -96,7 +97,8 @@ fn scopes(table: &Table<'_, '_>) -> Vec<String> {
 fn metadata_url(table: &Table<'_, '_>) -> Option<String> {
     let url = table.string("client_metadata_url")?;
     if !url.value.starts_with("https://") || url.value.chars().any(|c| c.is_whitespace() || c.is_control()) {
-        table.problems.error(Code::BadValue, url.span, "`client_metadata_url` must begin with `https://`");
+        let hint = "for example: `client_metadata_url = \"https://example.com/client.json\"`";
+        table.problems.bad_value(url.span, "`client_metadata_url` must begin with `https://`", hint);
         return None;
     }
     Some(url.value)

@@ -23,22 +23,24 @@ pub(crate) fn environment(table: &Table<'_, '_>) -> Secrets {
     let environment = secrets(table, "environment", fault);
     for (name, value) in environment.iter().filter(|(_, value)| value.value.holds(|c| c == '\0')) {
         let message = format!("{} contains a NUL byte", quoted(name));
-        table.problems.push(Diagnostic::error(Code::BadValue, value.span, message).without_excerpt());
+        let hint = "remove `\\u0000` from the value";
+        table.problems.push(Diagnostic::bad_value(value.span, message, hint).without_excerpt());
     }
     environment
 }
+
+const CWD: &str = "write a path relative to the directory where converse starts, such as `cwd = \"tools\"`";
 
 /// Reads `cwd`. It is plain text; a text that looks like a placeholder is an error.
 pub(crate) fn cwd(table: &Table<'_, '_>) -> Option<Spanned<String>> {
     let cwd = table.string("cwd")?;
     if cwd.value.is_empty() || cwd.value.contains('\0') {
-        table.problems.error(Code::BadValue, cwd.span, "`cwd` must name a directory");
+        table.problems.bad_value(cwd.span, "`cwd` must name a directory", CWD);
         return None;
     }
     if cwd.value.contains(['$', '{']) || cwd.value.starts_with("env:") {
         let message = "`cwd` must be a plain path, without placeholders";
-        let hint = "write a path relative to the directory where converse starts";
-        table.problems.push(Diagnostic::error(Code::BadValue, cwd.span, message).hint(hint));
+        table.problems.bad_value(cwd.span, message, CWD);
         return None;
     }
     Some(cwd)

@@ -5,8 +5,6 @@
 
 mod body;
 
-use crate::Code;
-use crate::diagnostic::Diagnostic;
 use crate::source::{Span, Spanned};
 use crate::table::Table;
 use crate::template::Template;
@@ -66,8 +64,8 @@ impl RequestDescriptor {
         let body = table.key_span("body").or_else(|| table.key_span("form"));
         if let (true, Some(place)) = (matches!(method, "GET" | "HEAD"), body) {
             let message = format!("a {method} request cannot have a body");
-            let diagnostic = Diagnostic::error(Code::BadValue, place, message);
-            table.problems.push(diagnostic.hint("write `method = \"POST\"`, or use `query`"));
+            let hint = "write `method = \"POST\"`, or use `query`";
+            table.problems.bad_value(place, message, hint);
         }
     }
 }
@@ -77,9 +75,8 @@ fn url(table: &Table<'_, '_>) -> Option<Spanned<Template>> {
         table.missing("url");
     }
     let url = table.template("url")?;
-    if let Some((code, fault)) = address::fault(&url.value) {
-        // A URL may contain a key.
-        table.problems.push(Diagnostic::error(code, url.span, fault).without_excerpt());
+    if let Some(fault) = address::fault(&url.value) {
+        table.problems.push(fault.diagnostic(url.span));
     }
     Some(url)
 }

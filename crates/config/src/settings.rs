@@ -407,7 +407,8 @@ fn checked_model(table: &Table<'_, '_>, model: Spanned<String>) -> Option<String
     let Spanned { value, span } = model;
     if value.trim().is_empty() || value.len() > 256 || value.chars().any(char::is_whitespace) {
         let message = format!("{} is not a model: write `provider/model`", quoted(&value));
-        table.problems.error(Code::BadValue, span, message);
+        let hint = "for example: `anthropic/claude-sonnet-4-6`; `converse models list` shows all";
+        table.problems.bad_value(span, message, hint);
         return None;
     }
     Some(value)

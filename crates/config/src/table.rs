@@ -151,7 +151,13 @@ impl<'t, 's> Table<'t, 's> {
             Some(value) => Some(Spanned { value, span: number.span }),
             None => {
                 let message = format!("`{key}` must be from {} to {}", range.start(), range.end());
-                self.problems.error(Code::OutOfRange, number.span, message);
+                let lowest = value.is_none_or(|value| value < *range.start());
+                self.out_of_range(
+                    key,
+                    number.span,
+                    message,
+                    if lowest { range.start() } else { range.end() },
+                );
                 None
             }
         }
@@ -168,8 +174,15 @@ impl<'t, 's> Table<'t, 's> {
             return Some(number);
         }
         let message = format!("`{key}` must be from {} to {}", range.start(), range.end());
-        self.problems.error(Code::OutOfRange, number.span, message);
+        let lowest = number.value < *range.start();
+        self.out_of_range(key, number.span, message, if lowest { range.start() } else { range.end() });
         None
+    }
+
+    /// Reports a number outside its range, with the nearest one in it.
+    fn out_of_range(&self, key: &str, span: Span, message: String, nearest: impl std::fmt::Display) {
+        let hint = format!("for example: `{key} = {nearest}`");
+        self.problems.push(Diagnostic::error(Code::OutOfRange, span, message).hint(hint));
     }
 
     /// Reads a duration: seconds as a number, or text such as `30s`; more than zero, at most `most`.
@@ -178,7 +191,7 @@ impl<'t, 's> Table<'t, 's> {
         let read = self.read(key, wanted, units::duration)?;
         let fits = |duration: &Duration| !duration.is_zero() && *duration <= most;
         self.measured(key, read, wanted, fits, || {
-            format!("more than 0 and at most {} seconds", most.as_secs())
+            (format!("more than 0 and at most {} seconds", most.as_secs()), most.as_secs())
         })
     }
 
@@ -197,7 +210,7 @@ impl<'t, 's> Table<'t, 's> {
         let wanted = "a size such as `65536` or `\"64 KiB\"`";
         let read = self.read(key, wanted, units::size)?;
         let fits = |size: &usize| (1..=most).contains(size);
-        self.measured(key, read, wanted, fits, || format!("from 1 to {most} bytes"))
+        self.measured(key, read, wanted, fits, || (format!("from 1 to {most} bytes"), most as u64))
     }
 
     fn measured<T>(
@@ -206,12 +219,13 @@ impl<'t, 's> Table<'t, 's> {
         read: Spanned<Result<T, ()>>,
         wanted: &str,
         fits: impl FnOnce(&T) -> bool,
-        range: impl FnOnce() -> String,
+        range: impl FnOnce() -> (String, u64),
     ) -> Option<Spanned<T>> {
         match read.value {
             Ok(value) if fits(&value) => Some(Spanned { value, span: read.span }),
             Ok(_) => {
-                self.problems.error(Code::OutOfRange, read.span, format!("`{key}` must be {}", range()));
+                let (range, most) = range();
+                self.out_of_range(key, read.span, format!("`{key}` must be {range}"), most);
                 None
             }
             Err(()) => {
@@ -219,7 +233,9 @@ impl<'t, 's> Table<'t, 's> {
                     self.entries.get(key).and_then(|value| value.get_ref().as_str()).unwrap_or_default();
                 let found = within_bytes(found, 80).replace('`', "'");
                 let message = format!("`{key}`: expected {wanted}, found `\"{}\"`", escape(&found));
-                self.problems.error(Code::BadValue, read.span, message);
+                // `wanted` ends with an example.
+                let example = wanted.rsplit('`').nth(1).unwrap_or_default();
+                self.problems.bad_value(read.span, message, format!("for example: `{key} = {example}`"));
                 None
             }
         }
@@ -238,16 +254,18 @@ impl<'t, 's> Table<'t, 's> {
         let all: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
         let message =
             format!("{} is not a value of `{key}`: expected one of {}", quoted(&text.value), all.join(", "));
-        let diagnostic = Diagnostic::error(Code::BadValue, text.span, message);
         let synonym = VALUE_SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(&text.value));
         let meant =
             synonym.map(|(_, meant)| *meant).filter(|meant| words.iter().any(|(word, _)| word == meant));
         let near = meant.or_else(|| nearest(&text.value, words.iter().map(|(word, _)| *word)));
-        self.problems.push(match (near, words.first()) {
-            (Some(near), _) => diagnostic.hint(format!("did you mean `{near}`?")),
-            (None, Some((first, _))) => diagnostic.hint(format!("for example: `{key} = \"{first}\"`")),
-            (None, None) => diagnostic,
-        });
+        let hint = match (near, words.first()) {
+            (Some(near), _) => format!("did you mean `{near}`?"),
+            (None, first) => {
+                let first = first.map(|(word, _)| *word).unwrap_or_default();
+                format!("for example: `{key} = \"{first}\"`")
+            }
+        };
+        self.problems.bad_value(text.span, message, hint);
         None
     }
 

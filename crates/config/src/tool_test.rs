@@ -120,7 +120,7 @@ fn name(table: &Table<'_, '_>) -> Option<Spanned<String>> {
     let name = table.string("name")?;
     if name.value.trim().is_empty() || name.value.len() > MAX_NAME {
         let message = format!("the name of a test must have 1 to {MAX_NAME} bytes");
-        table.problems.error(Code::BadValue, name.span, message);
+        table.problems.bad_value(name.span, message, "for example: `name = \"finds the file\"`");
         return None;
     }
     Some(name)

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
 
 use converse_config::{
-    BuiltinSpec, Effects, Environment, ResolveInput, Scope, SourceMap, load, parse_ensemble, parse_invoker,
-    parse_settings, resolve,
+    BuiltinSpec, Code, Effects, Environment, Finding, ResolveInput, Scope, SourceMap, load, parse_ensemble,
+    parse_invoker, parse_settings, resolve,
 };
 use proptest::prelude::*;
 
@@ -29,11 +29,17 @@ fn check(ensemble: &str, invoker: &str) -> Vec<String> {
         let finding = diagnostic.finding(&loaded.sources);
         // Each can be drawn, too.
         assert!(diagnostic.render(&loaded.sources).contains(finding.code.as_str()));
+        assert!(has_own_hint(&finding), "{finding:?}");
         let at = finding.line.zip(finding.column).map(|(line, column)| format!(" {line}:{column}"));
         let file = if finding.file.ends_with("i.toml") { " in i.toml" } else { "" };
         format!("{}{}{file}", finding.code, at.unwrap_or_default())
     })
     .collect()
+}
+
+/// A finding about a value says what to write instead, not where to look.
+fn has_own_hint(finding: &Finding) -> bool {
+    finding.code != Code::BadValue || finding.hint.as_deref() != Some(finding.code.hint())
 }
 
 /// An ensemble that is right, with more lines after its `[ensemble]` (which ends in line 3).
@@ -591,6 +597,25 @@ fn hints_can_be_pasted() {
         (stdio("command = [\"x\"]\nargs = [\"y\"]\n"), true, "move its content to `command`"),
         (with_invoker("").replace("[[invokers]]", "[invokers]"), true, "write `[[invokers]]`"),
         (with_invoker("[[defaults]]\n"), true, "write `[defaults]`"),
+        (with_invoker("timeout = \"30 seconds\"\n"), true, "for example: `timeout = \"5m\"`"),
+        (with_invoker("timeout = 0\n"), true, "for example: `timeout = 600`"),
+        (
+            connection("transport = \"http\"\nurl = \"x.example/mcp\"\n"),
+            true,
+            "for example: `url = \"https://api.example.com/v1\"`",
+        ),
+        (
+            stdio("command = []\n"),
+            true,
+            "for example: `command = [\"npx\", \"-y\", \"@scope/server@1.2.3\"]`",
+        ),
+        (
+            connection(
+                "transport = \"http\"\nurl = \"https://x\"\nauth = \"oauth\"\noauth.scopes = [\"a:r a:w\"]\n",
+            ),
+            true,
+            "write each scope as an element of its own: `\"a:r\", \"a:w\"`",
+        ),
         (schema("requird = []"), false, "did you mean `required`?"),
         (
             schema("properties.a = { type = \"integer\", minimum = 5, maximum = 1 }"),

@@ -42,7 +42,7 @@ fn paths(table: &Table<'_, '_>, key: &'static str) -> Vec<Spanned<String>> {
         None => true,
         Some((fault, hint)) => {
             let message = format!("{} in `{key}` {fault}", quoted(&path.value));
-            table.problems.push(Diagnostic::error(Code::BadValue, path.span, message).hint(hint));
+            table.problems.bad_value(path.span, message, hint);
             false
         }
     });
@@ -51,12 +51,15 @@ fn paths(table: &Table<'_, '_>, key: &'static str) -> Vec<Spanned<String>> {
 
 fn fault(path: &str) -> Option<(&'static str, &'static str)> {
     if path.trim().is_empty() || path.contains('\0') {
-        return Some(("is not a path", "write the path of a file or directory"));
+        return Some(("is not a path", "write the path of a file or directory, such as `\"data\"`"));
     }
     if path.starts_with('~') {
-        let hint = "write an absolute path, or a path relative to the directory where converse starts";
+        let hint = "write an absolute path, or a path relative to the directory where converse starts, such as `\"data\"`";
         return Some(("begins with `~`, which is not expanded", hint));
     }
     let filled = path.contains(['$', '{']) || path.starts_with("env:");
-    filled.then_some(("contains a placeholder, which is not filled in here", "write a plain path"))
+    filled.then_some((
+        "contains a placeholder, which is not filled in here",
+        "write a plain path, such as `\"data\"`",
+    ))
 }

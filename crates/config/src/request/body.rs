@@ -23,9 +23,9 @@ impl BodyDescriptor {
     /// Returns `None` if there is no body, or an invalid one; the problems are reported.
     pub(crate) fn read(table: &Table<'_, '_>) -> Option<Self> {
         if let (Some(first), Some(form)) = (table.key_span("body"), table.key_span("form")) {
-            let diagnostic =
-                Diagnostic::error(Code::BadValue, form, "a request cannot have both `body` and `form`");
-            table.problems.push(diagnostic.related(first, "the body").hint("keep one of them"));
+            let message = "a request cannot have both `body` and `form`";
+            let hint = "remove `body` to send a form, or remove `form`";
+            table.problems.push(Diagnostic::bad_value(form, message, hint).related(first, "the body"));
         }
         Self::body(table).or(Self::form(table))
     }

@@ -55,7 +55,7 @@ impl Resolver<'_> {
             {
                 let message = format!("{} is outside the working directory", quoted(&path.value));
                 let hint = "use a path below the working directory; only your own ensembles and `--ensembles DIR` may use others";
-                self.diagnostics.push(Diagnostic::error(Code::BadValue, path.span, message).hint(hint));
+                self.diagnostics.push(Diagnostic::bad_value(path.span, message, hint));
             }
         }
         let paths = |paths: &[Spanned<String>]| paths.iter().map(|path| path.value.as_str().into()).collect();
@@ -95,8 +95,8 @@ impl Resolver<'_> {
                 let message =
                     format!("the list argument {} would become JSON inside this element", quoted(name));
                 let hint = "make the argument an element of its own, which becomes one element per entry: `[\"--tag\", \"{tags}\"]`";
-                let diagnostic = Diagnostic::error(Code::BadValue, template.span, message).without_excerpt();
-                self.diagnostics.push(diagnostic.hint(hint));
+                let diagnostic = Diagnostic::bad_value(template.span, message, hint);
+                self.diagnostics.push(diagnostic.without_excerpt());
             }
         }
     }

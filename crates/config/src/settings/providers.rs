@@ -5,6 +5,7 @@ mod patches;
 mod quirks;
 
 use converse_canister::ProviderName;
+use converse_text::suggest::nearest;
 use std::collections::BTreeMap;
 
 use crate::Code;
@@ -12,7 +13,7 @@ use crate::address;
 use crate::diagnostic::{Diagnostic, quoted};
 use crate::header;
 use crate::source::Spanned;
-use crate::table::{Table, suggested};
+use crate::table::Table;
 
 pub use patches::{ChangePlan, PatchPlan};
 pub use quirks::{QuirksPlan, ReasoningReplay, Structured};
@@ -130,8 +131,7 @@ fn provider(table: &Table<'_, '_>) -> ProviderPlan {
 fn base_url(table: &Table<'_, '_>) -> Option<String> {
     let url = table.string("base_url")?;
     let Some(fault) = address::base_url_fault(&url.value) else { return Some(url.value) };
-    // The URL may contain a password.
-    table.problems.push(Diagnostic::error(Code::BadValue, url.span, fault).without_excerpt());
+    table.problems.push(fault.diagnostic(url.span));
     None
 }
 
@@ -142,7 +142,9 @@ fn key_env(table: &Table<'_, '_>) -> Option<String> {
     }
     // The value may be the key itself, so it is not repeated.
     let message = "`key_env` must be the name of the variable that holds the key, not the key";
-    table.problems.push(Diagnostic::error(Code::BadValue, name.span, message).without_excerpt());
+    let hint =
+        "put the key into a variable of the environment, and write its name: `key_env = \"EXAMPLE_API_KEY\"`";
+    table.problems.push(Diagnostic::bad_value(name.span, message, hint).without_excerpt());
     None
 }
 
@@ -162,9 +164,14 @@ fn auth(table: &Table<'_, '_>) -> Option<AuthPlan> {
         _ => {}
     }
     let message = "`auth` must be `bearer`, `none`, or the name of a header, such as `api-key`";
-    let diagnostic = Diagnostic::error(Code::BadValue, auth.span, message);
     // The value may be the key itself.
-    table.problems.push(suggested(diagnostic, &auth.value, ["none", "bearer"].into_iter()).without_excerpt());
+    let hint = match nearest(&auth.value, ["none", "bearer"].into_iter()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            "for example: `auth = \"bearer\"`, with the key in the variable that `key_env` names".to_owned()
+        }
+    };
+    table.problems.push(Diagnostic::bad_value(auth.span, message, hint).without_excerpt());
     None
 }
 
@@ -177,7 +184,7 @@ fn version(table: &Table<'_, '_>) -> Option<String> {
     }
     let message =
         format!("{} is not a version: expected letters, digits, `-`, `.` and `_`", quoted(&version.value));
-    table.problems.error(Code::BadValue, version.span, message);
+    table.problems.bad_value(version.span, message, "for example: `version = \"2024-10-21\"`");
     None
 }
 
@@ -203,9 +210,9 @@ fn headers(table: &Table<'_, '_>) -> (Headers, Headers) {
             continue;
         };
         match fault_of_header(&name.value, text) {
-            Some(fault) => {
+            Some((fault, hint)) => {
                 let message = format!("the header {}: {fault}", quoted(&name.value));
-                table.problems.push(Diagnostic::error(Code::BadValue, name.span, message).without_excerpt());
+                table.problems.push(Diagnostic::bad_value(name.span, message, hint).without_excerpt());
             }
             None => headers.push((name.value, Spanned { value: text.to_owned(), span })),
         }
@@ -221,16 +228,23 @@ fn headers(table: &Table<'_, '_>) -> (Headers, Headers) {
     )
 }
 
-fn fault_of_header(name: &str, value: &str) -> Option<&'static str> {
+/// Returns what is wrong with a header, and what to write instead.
+fn fault_of_header(name: &str, value: &str) -> Option<(&'static str, String)> {
     let lower = name.to_ascii_lowercase();
     if OF_THE_REQUEST.contains(&lower.as_str()) {
-        return Some("this header is set when the request is sent");
+        return Some((header::SET_LATER, header::hint(name)));
     }
-    let secret = || TELLTALE.iter().any(|part| lower.contains(part));
-    header::fault(name).or_else(|| match value.strip_prefix(FROM_VARIABLE) {
-        Some(variable) => {
-            (!is_variable(variable)).then_some("`env:` must be followed by the name of a variable")
-        }
-        None => secret().then_some("a header that may carry a secret must name a variable: `env:VARIABLE`"),
-    })
+    if let Some(fault) = header::fault(name) {
+        return Some((fault, header::hint(name)));
+    }
+    let is_secret = TELLTALE.iter().any(|part| lower.contains(part));
+    let fault = match value.strip_prefix(FROM_VARIABLE) {
+        Some(variable) if !is_variable(variable) => "`env:` must be followed by the name of a variable",
+        None if is_secret => "a header that may carry a secret must name a variable: `env:VARIABLE`",
+        _ => return None,
+    };
+    let variable = name.to_ascii_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    let shown = quoted(name);
+    let line = format!("`{} = \"env:{variable}\"`", shown.trim_matches('`'));
+    Some((fault, format!("put the whole value into a variable, and write {line}")))
 }

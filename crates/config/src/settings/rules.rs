@@ -2,6 +2,8 @@
 
 mod conditions;
 
+use converse_text::suggest::nearest;
+
 use crate::Code;
 use crate::diagnostic::{Diagnostic, quoted};
 use crate::plan::{Effects, Scope};
@@ -182,8 +184,12 @@ fn texts(table: &Table<'_, '_>, key: &'static str) -> Option<Vec<Spanned<String>
     };
     let message = format!("`{key}` has {} entries; it must have 1 to {MAX_PARTS}", written.len());
     if written.is_empty() {
-        let diagnostic = Diagnostic::error(Code::BadValue, span, message);
-        table.problems.push(diagnostic.hint("write at least one"));
+        let example = match key {
+            "effects" => "external",
+            "match" | "not_match" => "io.read_file {\"path\": \"notes.txt\"}",
+            _ => "io.*",
+        };
+        table.problems.bad_value(span, message, format!("for example: `{key} = ['{example}']`"));
     } else if written.len() > MAX_PARTS {
         table.problems.error(Code::TooMany, span, message);
     }
@@ -199,7 +205,12 @@ fn effects(table: &Table<'_, '_>) -> Option<Vec<Effects>> {
                 let words = EFFECTS.map(|(word, _)| format!("`{word}`")).join(", ");
                 let message =
                     format!("{} is not a value of `effects`: expected one of {words}", quoted(&text.value));
-                table.problems.error(Code::BadValue, text.span, message);
+                let known = EFFECTS.map(|(word, _)| word);
+                let hint = match nearest(&text.value, known.into_iter()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("for example: `effects = [\"{}\"]`", known[0]),
+                };
+                table.problems.bad_value(text.span, message, hint);
             }
         }
     }

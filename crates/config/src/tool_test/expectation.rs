@@ -66,8 +66,7 @@ fn contains(table: &Table<'_, '_>) -> Vec<Spanned<String>> {
     parts.retain(|part| {
         if part.value.is_empty() {
             let message = "`contains` cannot be an empty text, which is part of every text";
-            let diagnostic = Diagnostic::error(Code::BadValue, part.span, message);
-            table.problems.push(diagnostic.hint("for an empty result, write `text = \"\"`"));
+            table.problems.bad_value(part.span, message, "for an empty result, write `text = \"\"`");
         }
         !part.value.is_empty()
     });
@@ -111,7 +110,7 @@ fn json(table: &Table<'_, '_>) -> Vec<(String, Value)> {
         if !is_pointer(&pointer.value) {
             let message = format!("{} is not a JSON pointer", quoted(&pointer.value));
             let hint = "write a pointer that begins with `/`, or an empty one for the whole result: `{ \"/items/0/name\" = \"x\" }`";
-            table.problems.push(Diagnostic::error(Code::BadValue, pointer.span, message).hint(hint));
+            table.problems.bad_value(pointer.span, message, hint);
             continue;
         }
         let span = table.problems.span(value.span());

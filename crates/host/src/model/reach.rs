@@ -1,7 +1,7 @@
 //! [`Reach`]: a provider as this run could reach it: its row in the table, overridden by the settings.
 
 use converse_canister::ProviderName;
-use converse_config::{Code, Diagnostic, ProviderPlan, SettingsPlan, base_url_fault};
+use converse_config::{Diagnostic, ProviderPlan, SettingsPlan, base_url_fault};
 use converse_provider::{
     AuthScheme, Dialect, Endpoint, Patch, ProviderRow, Quirks, ToolProtocol, row, rows, same_base_url,
 };
@@ -130,7 +130,8 @@ fn made(
         Some(row) => row.endpoint(given.as_deref()),
         None => bare(&name, plan, given.clone().unwrap_or_default()),
     };
-    let unusable = given.as_ref().and_then(|_| base_url_fault(&base.base_url)).map(|why| (from, why));
+    let unusable =
+        given.as_ref().and_then(|_| base_url_fault(&base.base_url)).map(|fault| (from, fault.message));
     if unusable.is_some() {
         base.base_url.clear();
     }
@@ -211,11 +212,12 @@ pub(crate) fn unlike(files: &SettingsPlan) -> Vec<Diagnostic> {
     let unknown = likes.filter(|like| row(&like.value).is_none());
     let told = unknown.map(|like| {
         let message = "`like` must name a known provider; `converse models list` shows them";
-        let diagnostic = Diagnostic::error(Code::BadValue, like.span, message);
-        match nearest(&like.value, rows().iter().map(|row| row.name)) {
-            Some(near) => diagnostic.hint(format!("did you mean `{near}`?")),
-            None => diagnostic,
-        }
+        let hint = match nearest(&like.value, rows().iter().map(|row| row.name)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "for a server with OpenAI's API, write `dialect = \"openai-chat\"` instead of `like`"
+                .to_owned(),
+        };
+        Diagnostic::bad_value(like.span, message, hint)
     });
     told.collect()
 }

@@ -11,6 +11,9 @@ use crate::table::Table;
 const MAX_PATCHES: usize = 100;
 const MAX_POINTER: usize = 256;
 /// Keys that every request needs, whatever the wire format.
+const KEPT_HINT: &str =
+    "name a part of it, such as `/messages/*/name`, or another key, such as `/options/num_ctx`";
+
 const KEPT: [&str; 5] = ["model", "messages", "contents", "input", "tools"];
 
 /// Changes for all models, or for those that match the pattern: first removals, then renames, then new values.
@@ -68,12 +71,13 @@ fn renamed(table: &Table<'_, '_>) -> Vec<ChangePlan> {
         match value.get_ref().as_str() {
             Some(to) if to.is_empty() || to.len() > MAX_POINTER || to.contains('/') => {
                 let message = "the new name must be a key of the same object, not a pointer";
-                names.problems.error(Code::BadValue, span, message);
+                let hint = "for example: `rename = { \"/max_tokens\" = \"max_completion_tokens\" }`";
+                names.problems.bad_value(span, message, hint);
             }
             Some(to) if is_kept(to) && !place.value.get(1..).is_some_and(|at| at.contains('/')) => {
                 let message =
                     format!("{} is an essential part of a request and cannot be replaced", quoted(to));
-                names.problems.error(Code::BadValue, span, message);
+                names.problems.bad_value(span, message, KEPT_HINT);
             }
             Some(to) if is_place(&names, &place.value, place.span) => {
                 changes.push(ChangePlan::Rename { at: place.value, to: to.to_owned() });
@@ -115,13 +119,19 @@ fn means_what_is_kept(pointer: &str) -> bool {
 
 fn is_place(table: &Table<'_, '_>, pointer: &str, span: Span) -> bool {
     let shown = quoted(pointer);
-    let message = if !pointer.starts_with('/') || pointer.len() > MAX_POINTER {
-        format!("{shown} is not a JSON pointer into a request, such as `/options/num_ctx`")
+    if !pointer.starts_with('/') || pointer.len() > MAX_POINTER {
+        let message = format!("{shown} is not a JSON pointer into a request, such as `/options/num_ctx`");
+        let is_name = !pointer.is_empty() && pointer.len() < MAX_POINTER && !pointer.contains(['/', '~']);
+        let hint = match is_name {
+            true => format!("write {}", quoted(&format!("/{pointer}"))),
+            false => "write `/` before each key: `/options/num_ctx`".to_owned(),
+        };
+        table.problems.bad_value(span, message, hint);
     } else if means_what_is_kept(pointer) {
-        format!("{shown} is an essential part of a request; only parts of it can be changed")
+        let message = format!("{shown} is an essential part of a request; only parts of it can be changed");
+        table.problems.bad_value(span, message, KEPT_HINT);
     } else {
         return true;
-    };
-    table.problems.error(Code::BadValue, span, message);
+    }
     false
 }

@@ -36,18 +36,19 @@ fn each(table: &Table<'_, '_>) -> Conditions {
     for (name, value) in arguments.named() {
         if RULE_KEYS.contains(&name.value.as_str()) {
             let message = format!("{} is a key of the rule, not one of its `arguments`", quoted(&name.value));
-            let diagnostic = Diagnostic::error(Code::BadValue, name.span, message);
             let hint = format!(
                 "write it above `[rules.arguments]`; an argument of that name is `\"/{}\"`",
                 name.value
             );
-            arguments.problems.push(diagnostic.hint(hint));
+            arguments.problems.bad_value(name.span, message, hint);
             continue;
         }
         let Some(at) = ArgumentPath::new(&name.value) else {
             let message =
                 format!("{} is not a JSON pointer: write `~0` for `~` and `~1` for `/`", quoted(&name.value));
-            arguments.problems.error(Code::BadValue, name.span, message);
+            let escaped = name.value.replace('~', "~0");
+            let hint = format!("for the argument of this name, write {}", quoted(&escaped));
+            arguments.problems.bad_value(name.span, message, hint);
             continue;
         };
         let span = arguments.problems.span(value.span());
@@ -84,7 +85,9 @@ impl Condition<'_, '_, '_> {
                 let table = Table::new(entries, self.name.span, name, problems);
                 let tests = self.forms(&table);
                 if tests.is_empty() && entries.is_empty() {
-                    problems.error(Code::BadValue, self.name.span, "the condition is empty");
+                    let key = quoted(&self.name.value);
+                    let hint = format!("for example: `\"{}\" = {{ equals = \"a\" }}`", key.trim_matches('`'));
+                    problems.bad_value(self.name.span, "the condition is empty", hint);
                 }
                 table.finish();
                 tests
