@@ -5,10 +5,12 @@ import selectors
 import socket
 import time
 
+import kit
+
 LIMIT = 60
 
 
-class Broken(Exception):
+class Broken(kit.Failed):
     """A server did not answer as it must."""
 
 

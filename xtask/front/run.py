@@ -143,7 +143,8 @@ def rounds(servers, count, seconds, samples):
             for server in servers:
                 before = server.cpu() if server.words else 0
                 rate = requests(server, CLIENTS, seconds, kind)
-                rates[server.name, kind].append((rate, ((server.cpu() if server.words else 0) - before) * 1000 / rate / seconds))
+                used = server.cpu() - before if server.words else 0
+                rates[server.name, kind].append((rate, 1000 * used / max(1, rate * seconds)))
     return words, rates
 
 
@@ -203,7 +204,7 @@ def report(words, rates, memory):
             ours = added[0]
     load = os.getloadavg()[0]
     print(f"medians; the first word of the model itself takes {direct:.2f} ms; load {load:.1f}")
-    ratio = min(best["converse", kind][0] / best["LiteLLM", kind][0] for kind in (False, True))
+    ratio = min(best["converse", kind][0] / max(best["LiteLLM", kind][0], 0.1) for kind in (False, True))
     print(f"added {ours:.2f} ms (goal: below 1), {ratio:.0f} x LiteLLM (goal: 10), {memory['converse']:.0f} kB a stream (goal: below 50)")
     return ours < 1 and ratio >= 10 and memory["converse"] < 50
 
