@@ -24,7 +24,7 @@ async function scenarios() {
   for (const file of fs.readdirSync(path.join(HERE, "scenarios")).sort()) {
     const module = await import(`./scenarios/${file}`);
     const group = file.replace(/\.mjs$/, "");
-    for (const [name, run] of Object.entries(module.default)) found.push({ name: `${group}: ${name}`, run, needs: module.needs?.[name] });
+    for (const [name, run] of Object.entries(module.default)) found.push({ name: `${group}: ${name}`, run, needs: module.needs?.(name) ?? [] });
   }
   return found.filter(({ name }) => !values.only.length || values.only.some((word) => name.includes(word)));
 }
@@ -46,20 +46,26 @@ if (values.list) {
 const model = await new Model().listen(Number(values["model-port"]));
 const words = values.start?.split(" ");
 const server = words ? new Server(words, model) : new Remote(values.base, values.token);
-let passed = 0, skipped = 0;
+// `NAME | REASON` a line: what fails, and may for now.
+const excused = new Map(fs.readFileSync(path.join(HERE, "exceptions.txt"), "utf8").split("\n").filter((line) => line && !line.startsWith("#")).map((line) => line.split(" | ")));
+let passed = 0, skipped = 0, excusedCount = 0;
 const failed = [];
 const browser = await launch(process.env.CHROMIUM ?? "/usr/bin/chromium");
 try {
   await server.start();
+  // What the server says that it does not have is skipped.
+  const { features } = await server.get("/api/status"), { items } = await server.get("/api/ensembles");
+  features.calls = !items.some((one) => one.calls === false);
   for (const { name, run, needs } of all) {
-    if (needs === "own server" && server.isRemote) {
+    const missing = needs.find((one) => (one === "own server" ? server.isRemote : !features[one]));
+    if (missing) {
       skipped += 1;
-      console.log(`skip  ${name}: it needs a server of its own`);
+      console.log(`skip  ${name}: the server has no ${missing}`);
       continue;
     }
     const visits = new Visits(browser, server), others = [];
     const scene = {
-      server, model, open: visits.open.bind(visits),
+      server, model, features, open: visits.open.bind(visits),
       /// Leaves out faults that match.
       tolerate: (pattern) => visits.tolerated.push(pattern),
       /// Starts another server with the same command, which the scenario may kill.
@@ -79,6 +85,13 @@ try {
     }
     wrong.push(...await visits.end());
     for (const one of others) await one.stop();
+    const excuse = excused.get(name);
+    if (excuse && wrong.length) {
+      excusedCount += 1;
+      console.log(`known ${name}: ${excuse}`);
+      continue;
+    }
+    if (excuse) wrong.push("it is listed in exceptions.txt, and it passes");
     console.log(`${wrong.length ? "FAIL" : "ok  "}  ${name} (${Date.now() - began} ms)`);
     for (const line of wrong) console.log(`      ${line.replaceAll("\n", "\n      ")}`);
     if (wrong.length) failed.push(name); else passed += 1;
@@ -88,5 +101,6 @@ try {
   await server.stop();
   model.close();
 }
-console.log(`${passed} passed, ${failed.length} failed, ${skipped} skipped`);
+console.log(`${passed} passed, ${failed.length} failed, ${excusedCount} failed as listed, ${skipped} skipped`);
+for (const name of failed) console.log(`failed: ${name}`);
 process.exit(failed.length ? 1 : 0);

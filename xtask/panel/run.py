@@ -19,6 +19,7 @@ def browser():
     """Returns Debian's Chromium, installed if it is missing."""
     found = shutil.which("chromium")
     if not found:
+        kit.done(["apt-get", "update", "--quiet"], limit=300)
         kit.done(["apt-get", "install", "--yes", "--no-install-recommends", "chromium", "fonts-dejavu-core"], limit=600)
         found = shutil.which("chromium")
     if not found:
@@ -28,6 +29,7 @@ def browser():
 
 def suite():
     parser = argparse.ArgumentParser(prog="cargo xtask panel")
+    parser.add_argument("--binary", help="the converse to try; built if neither it nor a command is given")
     parser.add_argument(
         "--start", metavar="COMMAND", help="serves the panel; {port}, {token}, {model}, {project} and {home} are filled in"
     )
@@ -36,7 +38,7 @@ def suite():
     parser.add_argument("--list", action="store_true", help="name the scenarios")
     options = parser.parse_args()
     if not options.start and not options.list:
-        raise kit.Failed("`--start COMMAND` is missing, a command that serves the panel")
+        options.start = f"{kit.converse(options.binary)} serve --http 127.0.0.1:{{port}} --panel --openai"
     packages = kit.Kit("panel/npm").install(kit.place("panel"))
     words = ["node", HERE / "run.mjs", *(["--list"] if options.list else ["--start", options.start])]
     for one in options.only:

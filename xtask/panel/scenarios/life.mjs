@@ -1,7 +1,8 @@
 import { ask, card, count, equal, fresh, says, settled } from "../pages.mjs";
 import { until } from "../waiting.mjs";
 
-export const needs = Object.fromEntries(["a server that is killed in mid-turn", "a server that is restarted between two turns", "an approval waits over a restart of the server"].map((name) => [name, "own server"]));
+const OWN = ["a server that is killed in mid-turn", "a server that is restarted between two turns", "an approval waits over a restart of the server"];
+export const needs = (name) => (OWN.includes(name) ? ["own server"] : []);
 
 export default {
   "a server that is killed in mid-turn": async ({ open, model, another }) => {

@@ -2,8 +2,11 @@ import { accessibility, overflowing } from "../browser.mjs";
 import { answers, ask, box, card, equal, fresh, holds, made, says, settled } from "../pages.mjs";
 import { until } from "../waiting.mjs";
 
-/// Every view with something on it, as `[name, hash]`.
-async function views(server, model) {
+const PLOTS = { "keyboard only: ask, approve, read, move on": ["figures"], "keyboard only: a form, the plots, a comparison": ["calls", "figures", "comparisons"] };
+export const needs = (name) => PLOTS[name];
+
+/// Every view of the server with something on it, as `[name, hash]`.
+async function views({ server, model, features }) {
   const question = fresh("For the looks"), id = crypto.randomUUID();
   const session = await made(server, model, question, [{ reasoning: "A thought." }, { text: "Text before. " }, { call: ["lab.echo", { text: "a".repeat(300) }] }, { call: ["lab.table", {}] }, { call: ["lab.fail", {}] }],
     [{ text: `Some **Markdown** with \`code\`, [a link](https://example.org/) and\n\n| a | b |\n|---|---|\n| 1 | ${"wide ".repeat(30)} |\n\n\`\`\`rust\nfn main() { println!("${"long ".repeat(40)}"); }\n\`\`\`\n\n> A quote\n\n1. one\n2. two` }]);
@@ -13,13 +16,14 @@ async function views(server, model) {
   await until("it waits", async () => (await server.get("/api/approvals")).items.some((one) => one.session === id));
   const compared = fresh("Compared looks");
   model.on(compared, (body) => [{ text: `An answer of ${body.model} with 1${body.model.length}.` }]);
-  const comparison = await server.post("/api/comparisons", { question: compared, models: ["loopback/model-a", "loopback/model-b"] });
-  return [["welcome", "#/"], ["conversation", `#/s/${session}`], ["waiting", `#/s/${id}`], ["approvals", "#/approvals"], ["compare-start", "#/compare"], ["compare", `#/compare/${comparison.id}`], ["figures", "#/figures"], ["figures-tool", "#/figures?by=tool"], ["tools", "#/tools"], ["tools-forms", "#/tools/forms?tool=strings"], ["tools-lab", "#/tools/lab?tool=danger"]];
+  const comparison = features.comparisons && await server.post("/api/comparisons", { question: compared, models: ["loopback/model-a", "loopback/model-b"] });
+  const all = [["welcome", "#/"], ["conversation", `#/s/${session}`], ["waiting", `#/s/${id}`], ["approvals", "#/approvals"], ["compare-start", "#/compare"], ["compare", `#/compare/${comparison?.id}`], ["figures", "#/figures"], ["figures-tool", "#/figures?by=tool"], ["tools", "#/tools"], ["tools-forms", "#/tools/forms?tool=strings"], ["tools-lab", "#/tools/lab?tool=danger"]];
+  return all.filter(([name]) => (features.comparisons || !name.startsWith("compare")) && (features.figures || !name.startsWith("figures")));
 }
 
 /// Shows each view, waits until nothing is loading, and gives it to `look`.
 async function each(scene, options, look) {
-  const all = await views(scene.server, scene.model), wrong = [];
+  const all = await views(scene), wrong = [];
   const page = await scene.open("", options);
   for (const [name, hash] of all) {
     await page.goto(`${scene.server.base}/${hash}`);

@@ -17,6 +17,9 @@ async function compare(open, model, question, models = ["model-a", "model-b"]) {
 const column = (page, at) => page.locator("section.column").nth(at);
 const done = (page, count) => until("all have answered", async () => (await page.locator("section.column > header .chip.ok").count()) === count);
 
+/// What the server must have, by the view that a scenario's name begins with.
+export const needs = (name) => ({ tools: ["calls"], figures: ["figures"], compare: ["comparisons"] })[name.split(":")[0]];
+
 export default {
   "tools: ensembles are listed, and a search finds tools": async ({ open }) => {
     const page = await open("#/tools");
