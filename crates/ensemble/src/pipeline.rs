@@ -15,11 +15,12 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::bounding::{bound_content, bound_text};
 use crate::cost_meter::CostMeter;
-use crate::invoker::{Answer, Context, Host, InvokeError};
+use crate::invoker::{Answer, Context, Host, Invocable, InvokeError};
 use crate::labelling::labels;
 use crate::pausable_clock::PausableClock;
 use crate::roster::Roster;
 use crate::rules::CallRules;
+use crate::shared::shared;
 use crate::verdict::Approved;
 
 /// How long a cancelled tool may clean up before it is dropped.
@@ -117,9 +118,11 @@ impl Roster {
         let deadline = Instant::now() + policy.timeout;
         let mut tries_left = policy.max_retries;
         let (clock, meter) = (PausableClock::default(), CostMeter::default());
+        let invocable = self.shared.as_ref().map(|runs| shared(&approved.tool, runs));
+        let invocable = invocable.unwrap_or_else(|| Arc::clone(&approved.tool.invocable));
         let mut cost = None;
         loop {
-            let attempt = attempt(approved, (&host, &clock, &meter), cancel, deadline).await;
+            let attempt = attempt(approved, &invocable, (&host, &clock, &meter), cancel, deadline).await;
             if attempt
                 .as_ref()
                 .map_or_else(|failure| !failure.harmless && !failure.kept, |answer| !answer.kept)
@@ -168,14 +171,15 @@ impl Roster {
 
 async fn attempt(
     approved: &Approved,
+    invocable: &Arc<dyn Invocable>,
     (host, clock, meter): (&Host, &PausableClock, &CostMeter),
     cancel: &CancellationToken,
     deadline: Instant,
 ) -> Result<Answer, Failure> {
-    let tool = Arc::clone(&approved.tool);
+    let invocable = Arc::clone(invocable);
     let arguments = approved.arguments.clone();
     let context = Context {
-        invoker: tool.qualified.clone(),
+        invoker: approved.tool.qualified.clone(),
         cancel: cancel.child_token(),
         deadline: deadline.into_std(),
         clock: clock.clone(),
@@ -185,7 +189,7 @@ async fn attempt(
     };
     let own_cancel = context.cancel.clone();
     // A task of its own, so that a panic is contained; and one that does not outlive its caller.
-    let task = tokio::spawn(async move { tool.invocable.invoke(context, &arguments).await });
+    let task = tokio::spawn(async move { invocable.invoke(context, &arguments).await });
     let mut task = AbortOnDropHandle::new(task);
     let failure = tokio::select! {
         joined = &mut task => {

@@ -7,7 +7,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use converse_canister::{Digest, EnsembleName, Invocation, InvocationResult, Origin, Outcome, SeenData};
+use converse_canister::{
+    Arguments, Digest, EnsembleName, Invocation, InvocationResult, Origin, Outcome, SeenData,
+};
 use converse_config::Permission;
 use converse_text::suggest::near_names;
 use futures_util::future::join_all;
@@ -18,6 +20,7 @@ use crate::instructions::Instructions;
 use crate::lazy::search;
 use crate::offer::Offer;
 use crate::rules::Rules;
+use crate::shared::SharedRuns;
 use crate::tool::Tool;
 use crate::verdict::{Approved, Denied, Pending, Verdict, check_arguments};
 
@@ -57,6 +60,8 @@ pub struct Roster {
     pub(crate) gate: Arc<tokio::sync::RwLock<()>>,
     /// The conversation that calls through this roster; see [`Roster::for_caller`].
     pub(crate) caller: usize,
+    /// Where equal calls of several conversations run once; see [`Roster::sharing`].
+    pub(crate) shared: Option<SharedRuns>,
 }
 
 impl Roster {
@@ -93,6 +98,7 @@ impl Roster {
             artefacts,
             gate: Arc::default(),
             caller: 0,
+            shared: None,
         };
         (roster, failures)
     }
@@ -113,6 +119,29 @@ impl Roster {
             artefacts: Arc::clone(&self.artefacts),
             gate: Arc::clone(&self.gate),
             caller,
+            shared: self.shared.clone(),
+        }
+    }
+
+    /// Returns the number of the conversation that calls through this roster.
+    pub fn caller(&self) -> usize {
+        self.caller
+    }
+
+    /// Returns this roster for one of several conversations whose equal calls run once.
+    #[must_use]
+    pub fn sharing(&self, runs: &SharedRuns, caller: usize) -> Self {
+        Self { shared: Some(runs.clone()), ..self.for_caller(caller) }
+    }
+
+    /// Takes in a call that this conversation made with these arguments before the runs were shared: an equal call of
+    /// another conversation gets the same result.
+    pub fn recall(&self, invocation: &Invocation, arguments: &Arguments, result: &InvocationResult) {
+        let offer = self.offer();
+        if let (Some(runs), Some(tool)) = (&self.shared, offer.find(&invocation.tool))
+            && let Ok(arguments) = check_arguments(tool, arguments)
+        {
+            runs.recall(self.caller, tool, &arguments, result);
         }
     }
 

@@ -6,6 +6,7 @@
 //! turn ended, of a tool that only reads or may be repeated: the next waiting call runs it. Any other tool that was started
 //! and given up is never started again.
 
+mod recall;
 mod runs;
 #[cfg(test)]
 mod tests;
@@ -45,11 +46,19 @@ impl Shared {
 }
 
 fn wrap(mut tool: Tool, runs: &SharedRuns) -> Tool {
-    let repeatable = tool.policy.effects <= Effects::Read || tool.policy.idempotent;
+    tool.invocable = shared(&tool, runs);
+    tool
+}
+
+/// Returns the implementation of a tool that runs equal calls of several models once.
+pub(crate) fn shared(tool: &Tool, runs: &SharedRuns) -> Arc<dyn Invocable> {
     let (definition, shown) = (tool.digest().to_string(), tool.declaration.name.to_string());
     let inner = Arc::clone(&tool.invocable);
-    tool.invocable = Arc::new(SharedTool { inner, runs: runs.clone(), definition, shown, repeatable });
-    tool
+    Arc::new(SharedTool { inner, runs: runs.clone(), definition, shown, repeatable: is_repeatable(tool) })
+}
+
+fn is_repeatable(tool: &Tool) -> bool {
+    tool.policy.effects <= Effects::Read || tool.policy.idempotent
 }
 
 impl Connection for Shared {

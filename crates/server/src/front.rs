@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::agents::Agents;
 pub use self::api::Renderers;
-use self::api::{Channels, SessionRules, Uploads};
+use self::api::{Channels, Comparisons, SessionRules, Uploads};
 pub(crate) use self::pages::door;
 use self::pages::guarded;
 use self::responses::LiveResponses;
@@ -92,6 +92,7 @@ pub struct Front {
     channels: Channels,
     live_responses: LiveResponses,
     uploads: Uploads,
+    comparisons: Comparisons,
     session_rules: Mutex<SessionRules>,
     redactor: Redactor,
     renderers: Renderers,
@@ -121,6 +122,7 @@ impl Front {
             channels: Channels::default(),
             live_responses: LiveResponses::default(),
             uploads: Uploads::default(),
+            comparisons: Comparisons::default(),
             session_rules: Mutex::default(),
             redactor,
             renderers,

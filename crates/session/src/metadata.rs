@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use converse_canister::Cost;
+use converse_canister::{Cost, InvocationId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,9 @@ pub struct Metadata {
     /// The models of a comparison, including this session's, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compared: Vec<String>,
+    /// Invocations that another session's run of a comparison answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<InvocationId>,
     /// Totals for lists. Valid only if [`Metadata::current`] returns them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub totals: Option<Totals>,

@@ -40,9 +40,13 @@ pub(super) struct Run {
 impl SharedRuns {
     /// Returns the run that answers this call.
     pub(super) fn join(&self, context: &Context, definition: &str, arguments: &Arguments) -> Arc<Run> {
-        let key = key(&json!([context.invoker, definition]), arguments);
+        self.joined(context.host.caller(), key(&json!([context.invoker, definition]), arguments))
+    }
+
+    /// Returns the run that answers the next equal call of this model.
+    pub(super) fn joined(&self, caller: usize, key: String) -> Arc<Run> {
         let mut state = self.state();
-        let made = state.made.entry((context.host.caller(), key.clone())).or_default();
+        let made = state.made.entry((caller, key.clone())).or_default();
         let place = *made;
         *made += 1;
         Arc::clone(state.runs.entry((key, place)).or_default())
@@ -85,7 +89,7 @@ impl std::fmt::Debug for SharedRuns {
     }
 }
 
-fn key(about: &Value, arguments: &Arguments) -> String {
+pub(super) fn key(about: &Value, arguments: &Arguments) -> String {
     canonical(&json!([about, arguments.object]))
 }
 
@@ -122,6 +126,11 @@ impl Run {
         };
         let outcome = self.outcome.get_or_try_init(|| kept).await?.clone();
         own.map_or(outcome, Ok)
+    }
+
+    /// Sets the outcome, if there is none.
+    pub(super) fn end(&self, outcome: Result<Answer, InvokeError>) {
+        let _ = self.outcome.set(outcome);
     }
 
     pub(super) fn abandoned(&self) -> Option<InvokeError> {

@@ -2,6 +2,7 @@
 
 mod approver;
 mod channel;
+mod comparisons;
 mod failure;
 mod message;
 mod narrator;
@@ -12,7 +13,7 @@ mod tools;
 mod uploads;
 mod waiting;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -28,6 +29,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::unbounded_channel;
 
 pub(super) use self::channel::Channels;
+pub(super) use self::comparisons::Comparisons;
 use self::failure::ApiFailure;
 pub(super) use self::uploads::{MAX_FILE as MAX_UPLOAD, Uploads};
 use self::waiting::{Answer, WaitingFiles};
@@ -102,6 +104,8 @@ impl Front {
                 let streams = header("accept").is_none_or(|accept| !accept.starts_with("application/json"));
                 self.post_run(caller, body, streams).await
             }
+            (&Method::POST, ["comparisons"]) => self.compare(caller, body),
+            (&Method::POST, ["comparisons", id, "take"]) => self.take(caller, id, body),
             (&Method::POST, ["uploads"]) => self.upload(caller, query, header("content-type"), body),
             (&Method::GET, ["sessions"]) => self.list_sessions(caller, query).await,
             (&Method::POST, ["sessions"]) => self.create_session(caller, body),
@@ -137,7 +141,7 @@ impl Front {
                 "openai": self.options.openai,
                 "api": self.options.api,
                 "panel": self.options.panel,
-                "comparisons": false,
+                "comparisons": true,
                 "figures": false,
             },
         });
@@ -153,16 +157,13 @@ impl Front {
 
     fn approvals(&self, caller: &Caller) -> Reply {
         let Ok(files) = caller.waiting() else { return json_reply(StatusCode::OK, &json!({ "items": [] })) };
-        let mut items: Vec<Value> = Vec::new();
+        let (mut items, mut seen): (Vec<Value>, _) = (Vec::new(), HashSet::new());
         for session in files.sessions() {
             let Some(waiting) = files.read(session) else { continue };
             let summary = saved::store(&caller.world).and_then(|store| store.summary(session).ok());
             let (name, words) = summary.map(|one| (one.metadata.name, one.words)).unwrap_or_default();
-            let open = waiting
-                .interrupts
-                .iter()
-                .filter(|one| one["id"].as_str().is_some_and(|id| !waiting.answers.contains_key(id)));
-            items.extend(open.map(|interrupt| {
+            // Equal calls of a comparison are asked about once.
+            items.extend(comparisons::asked_first(&waiting, &mut seen).into_iter().map(|interrupt| {
                 let mut item = interrupt["metadata"].clone();
                 item["id"] = interrupt["id"].clone();
                 item["tool_call_id"] = interrupt["toolCallId"].clone();
@@ -187,9 +188,11 @@ impl Front {
         let session =
             id.split('.').next().and_then(|id| id.parse().ok()).ok_or_else(ApiFailure::not_found)?;
         let answers: BTreeMap<String, Answer> = [(id.to_owned(), answer)].into();
+        // An answer is taken only if the turn can continue with it.
+        let place = self.api_place()?;
         let left = self.answered(caller, &caller.waiting()?, session, answers)?;
         if left == 0 {
-            self.continue_turn(caller, session)?;
+            self.continue_turn(caller, session, place)?;
         }
         Ok(json_reply(StatusCode::OK, &json!({ "left": left })))
     }

@@ -97,6 +97,12 @@ impl Turns {
         Arc::clone(&self.places).try_acquire_owned().map(Place).map_err(|_| NoPlace::Full)
     }
 
+    /// Waits for a place; `None` at shutdown.
+    pub(crate) async fn place_when_free(&self) -> Option<Place> {
+        let place = Arc::clone(&self.places).acquire_owned();
+        self.stop.run_until_cancelled(place).await?.ok().map(Place)
+    }
+
     pub(crate) fn begin(&self, job: TurnJob) {
         if let Err(refused) = self.jobs.send(job) {
             let mut job = refused.0;
@@ -224,6 +230,7 @@ async fn turn(parts: TurnParts<'_>, job: TurnJob, observer: &mut dyn Observer) -
         interrupt: &interrupt,
     };
     let conversation = host.conversation().approver(SharedApprover(approver)).roster(&roster).wires(wires);
+    let conversation = conversation.caller(roster.caller());
     let mut conversation = conversation.can_take_back(false).resume(history);
     let mut turn = conversation.say(said);
     while let Some(event) = turn.next().await {

@@ -1,5 +1,7 @@
 //! `serve --http --api --panel`: sessions, turns, approvals and the pages of the panel.
 
+mod comparisons;
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 
@@ -317,4 +319,41 @@ fn a_browser_is_let_in_by_its_token_and_kept_by_a_cookie() {
     assert_eq!(post(""), 403, "a request that no page of this server made");
     assert_eq!(post("origin: http://evil.example\r\n"), 403);
     assert_eq!(post(&format!("origin: http://{}\r\n", gate.address)), 201);
+}
+
+#[test]
+fn a_repeated_question_keeps_its_attachments_and_nothing_is_loaded_from_elsewhere() {
+    let provider = Provider::new(Dialect::Chat, [text("One."), text("Two.")]);
+    let env = provider.env(TestEnv::new()).var("CONVERSE_SERVE_TOKEN", TOKEN);
+    let gate = open(&env, &[]);
+    let png = "\u{89}PNG";
+    let more = format!(
+        "authorization: Bearer {TOKEN}\r\ncontent-type: image/png\r\ncontent-length: {}\r\n\r\n{png}",
+        png.len()
+    );
+    let upload = json_of(gate.ask(&head(&gate, "POST", "/api/uploads?name=a.png", &more)));
+    let mut body = question("Look");
+    body["forwardedProps"] = json!({ "model": provider.model(), "attachments": [upload["id"]] });
+    let id = session_of(&run(&gate, &body));
+    let kept = get(&gate, &format!("/api/sessions/{id}"))["messages"][0]["content"][1].clone();
+    assert_eq!(kept["type"], "image", "{kept}");
+    let ask = |url: &Value, max_cost: Value| {
+        let source = json!({ "type": "url", "value": url, "mimeType": "image/png" });
+        let parts = json!([{ "type": "text", "text": "Again" }, { "type": "image", "source": source }]);
+        json!({
+            "threadId": id, "runId": "r2", "messages": [{ "id": "2", "role": "user", "content": parts }],
+            "forwardedProps": { "model": provider.model(), "at": 0, "max_cost": max_cost },
+        })
+    };
+    let other = format!("/api/sessions/{id}/content/{}", "0".repeat(64));
+    for url in ["http://evil.example/a.png", "data:image/png;base64,AAAA", other.as_str()] {
+        assert_eq!(send(&gate, "POST", "/api/runs", TOKEN, &ask(&json!(url), Value::Null)).0, 422, "{url}");
+    }
+    assert_eq!(send(&gate, "POST", "/api/runs", TOKEN, &ask(&kept["url"], json!(-1.0))).0, 400);
+    let (status, unpriced) = send(&gate, "POST", "/api/runs", TOKEN, &ask(&kept["url"], json!(1.0)));
+    assert!(status == 422 && unpriced.contains("unknown-price"), "{unpriced}");
+    let again = run(&gate, &ask(&kept["url"], Value::Null));
+    assert_eq!(words(&again), "Two.", "{again:?}");
+    let shown = get(&gate, &format!("/api/sessions/{id}"));
+    assert_eq!(shown["messages"][0]["content"][1]["sha256"], kept["sha256"], "{shown}");
 }

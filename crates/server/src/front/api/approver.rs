@@ -1,5 +1,6 @@
 //! The approver of turns over HTTP: questions are written down and answered later, by any client.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use converse_canister::{Decision, InvocationId};
@@ -14,6 +15,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
+use super::comparisons::Comparison;
 use super::waiting::{Answer, Choice, Waiting, WaitingFiles};
 
 /// Writes questions down, and answers them with what was answered.
@@ -22,13 +24,19 @@ pub(super) struct LaterApprover {
     files: WaitingFiles,
     memory: Memory,
     model: Option<String>,
+    comparison: Option<Arc<Comparison>>,
     /// The questions of the turn that has ended with them.
     pub(super) asked: Arc<Mutex<Vec<Value>>>,
 }
 
 impl LaterApprover {
     pub(super) fn new(session: Uuid, files: WaitingFiles, memory: Memory, model: Option<String>) -> Self {
-        Self { session, files, memory, model, asked: Arc::default() }
+        Self { session, files, memory, model, comparison: None, asked: Arc::default() }
+    }
+
+    /// For a turn of a comparison: answers to equal questions of the others count.
+    pub(super) fn comparing(self, comparison: Option<Arc<Comparison>>) -> Self {
+        Self { comparison, ..self }
     }
 
     fn id(&self, invocation: &InvocationId) -> String {
@@ -136,7 +144,16 @@ fn place(rule: &str) -> Option<Value> {
 
 impl Approver for LaterApprover {
     fn decide<'a>(&'a self, pending: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>> {
-        let answers = self.files.read(self.session).map(|waiting| waiting.answers).unwrap_or_default();
+        let mut answers = self.files.read(self.session).map(|waiting| waiting.answers).unwrap_or_default();
+        if let Some(comparison) = &self.comparison {
+            let mut state = comparison.state();
+            for one in pending {
+                let question = state.question(self.session, one);
+                if let Some(answer) = state.answers.get(&question) {
+                    answers.entry(self.id(one.id())).or_insert_with(|| answer.clone());
+                }
+            }
+        }
         let silence = || Decision::Deny { rule: "nobody answered".to_owned(), comment: None };
         let decide = |pending: &Pending| {
             answers.get(&self.id(pending.id())).map_or_else(silence, |answer| self.decision(pending, answer))
@@ -153,12 +170,24 @@ impl Approver for LaterApprover {
     fn postpones(&self, pending: &[Pending]) -> bool {
         let before = self.files.read(self.session).unwrap_or_default();
         let interrupts: Vec<Value> = pending.iter().map(|pending| self.interrupt(pending)).collect();
-        let waiting = Waiting {
+        let mut waiting = Waiting {
             interrupts,
             at: World::now().to_string(),
             answers: before.answers,
             model: self.model.clone(),
+            comparison: self.comparison.as_ref().map(|comparison| comparison.id.clone()),
+            questions: BTreeMap::new(),
         };
+        // An answer to an equal question is given before or after this, not in between.
+        let mut state = self.comparison.as_ref().map(|comparison| comparison.state());
+        for one in pending {
+            let Some(state) = &mut state else { break };
+            let (id, question) = (self.id(one.id()), state.question(self.session, one));
+            if let Some(answer) = state.answers.get(&question) {
+                waiting.answers.entry(id.clone()).or_insert_with(|| answer.clone());
+            }
+            waiting.questions.insert(id, question);
+        }
         if waiting.open() == 0 {
             return false;
         }

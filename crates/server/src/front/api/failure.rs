@@ -34,6 +34,11 @@ impl ApiFailure {
         Self::new(StatusCode::CONFLICT, code, message)
     }
 
+    pub(super) fn not_kept(error: &std::io::Error) -> Self {
+        let message = format!("the answer was not saved: {error}");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "not-kept", message)
+    }
+
     pub(super) fn busy() -> Self {
         Self::conflict("busy", "a turn is running in this session")
     }

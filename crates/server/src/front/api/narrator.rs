@@ -12,8 +12,8 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use converse_canister::{Canister, Content, InvocationId, TurnId};
-use converse_ensemble::ToolProgress;
+use converse_canister::{Arguments, Canister, Content, Invocation, InvocationId, TurnId};
+use converse_ensemble::{SharedRuns, ToolProgress};
 use converse_host::Event;
 use converse_host::failure::{Failure, Kind};
 use converse_text::wording::tool_name;
@@ -92,13 +92,46 @@ pub(super) struct Narrator {
     in_reasoning: bool,
     html_made: Option<Instant>,
     elapsed: HashMap<InvocationId, Duration>,
+    /// Results that other models share, the number of this one, and the calls that run.
+    shared: Option<(SharedRuns, usize)>,
+    running: HashMap<InvocationId, (String, Arguments)>,
+    /// Calls that another model's run has answered.
+    pub(super) answered_elsewhere: Vec<InvocationId>,
 }
 
 impl Narrator {
     pub(super) fn new(session: String, run: String, messages: usize, markdown: Markdown) -> Self {
         let at = Position { messages, ..Position::default() };
-        let (text, elapsed) = (String::new(), HashMap::new());
-        Self { session, run, markdown, at, text, in_reasoning: false, html_made: None, elapsed }
+        let (text, elapsed, running) = (String::new(), HashMap::new(), HashMap::new());
+        Self {
+            session,
+            run,
+            markdown,
+            at,
+            text,
+            in_reasoning: false,
+            html_made: None,
+            elapsed,
+            shared: None,
+            running,
+            answered_elsewhere: Vec::new(),
+        }
+    }
+
+    /// For a model of a comparison: results of equal calls of the others are marked. `open` are calls that have waited.
+    pub(super) fn sharing(mut self, shared: Option<(SharedRuns, usize)>, open: &[&Invocation]) -> Self {
+        self.shared = shared;
+        self.running
+            .extend(open.iter().map(|call| (call.id.clone(), (call.tool.clone(), call.arguments.clone()))));
+        self
+    }
+
+    /// Returns whether the result of a call is that of another model's equal call.
+    fn is_shared(&mut self, id: &InvocationId) -> bool {
+        let (Some((runs, caller)), Some((tool, arguments))) = (&self.shared, self.running.remove(id)) else {
+            return false;
+        };
+        runs.take_shared(*caller, &tool, &arguments)
     }
 
     fn emit(&mut self, events: &[Value]) -> Option<Batch> {
@@ -121,8 +154,15 @@ impl Narrator {
             Event::TextDelta(text) => self.text_delta(&text),
             Event::ReasoningDelta(text) => self.reasoning_delta(&text),
             Event::Appended(canister) => self.appended(&canister),
-            Event::ToolStarted { id, arguments, .. } => self
-                .emit(&[custom("started", json!({ "toolCallId": id.to_string(), "arguments": arguments }))]),
+            Event::ToolStarted { id, arguments, .. } => {
+                if let (Some((_, run)), Value::Object(object)) = (self.running.get_mut(&id), &arguments) {
+                    *run = Arguments::from_object(object.clone());
+                }
+                self.emit(&[custom(
+                    "started",
+                    json!({ "toolCallId": id.to_string(), "arguments": arguments }),
+                )])
+            }
             Event::ToolFinished { id, elapsed, .. } => {
                 self.elapsed.insert(id, elapsed);
                 None
@@ -216,6 +256,17 @@ impl Narrator {
             _ => None,
         };
         events.extend(whole(canister, index, sent, elapsed, &self.session, self.markdown));
+        match canister {
+            Canister::Invocation(call) if self.shared.is_some() => {
+                let run = (call.tool.clone(), call.arguments.clone());
+                self.running.insert(call.id.clone(), run);
+            }
+            Canister::Result(result) if self.is_shared(&result.id) => {
+                mark_shared(&mut events);
+                self.answered_elsewhere.push(result.id.clone());
+            }
+            _ => {}
+        }
         self.at = Position { messages: index + 1, ..Position::default() };
         self.text.clear();
         self.html_made = None;
@@ -321,17 +372,28 @@ fn parent(turn: TurnId) -> String {
     format!("t{}", turn.0)
 }
 
-/// Returns what a client has not seen of these messages.
+/// Marks the result of a call that another model's run has answered.
+fn mark_shared(events: &mut [Value]) {
+    if let Some(last) = events.last_mut() {
+        last["value"]["shared"] = json!(true);
+    }
+}
+
+/// Returns what a client has not seen of these messages. `shared` are the calls that another model's run has answered.
 pub(super) fn missed(
     canisters: &[Canister],
     from: Position,
     session: &str,
     markdown: Markdown,
+    shared: &[InvocationId],
 ) -> Vec<Batch> {
     let mut batches = Vec::new();
     for (index, canister) in canisters.iter().enumerate().skip(from.messages) {
         let sent = if index == from.messages { from.sent } else { 0 };
-        let events = whole(canister, index, sent, None, session, markdown);
+        let mut events = whole(canister, index, sent, None, session, markdown);
+        if matches!(canister, Canister::Result(result) if shared.contains(&result.id)) {
+            mark_shared(&mut events);
+        }
         let position = Position { messages: index + 1, events: 1, ..Position::default() };
         if !events.is_empty() {
             batches.push(batch(position, &events));

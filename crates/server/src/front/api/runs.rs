@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use converse_canister::{Canister, Content, Cost, Digest, Transcript, User};
+use converse_ensemble::SharedRuns;
 use converse_host::approvals::Memory;
 use converse_host::failure::Failure;
 use converse_host::interrupt::Interrupt;
+use converse_host::settings::Settings;
 use converse_host::turn::sessions;
 use converse_host::world::World;
 use converse_host::{Effort, Event};
@@ -20,12 +22,14 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::approver::LaterApprover;
 use super::channel::{Channel, RunningTurn};
+use super::comparisons::Comparison;
 use super::failure::ApiFailure;
 use super::narrator::{Batch, Narrator, Position, last_event, missed, missed_end};
 use super::waiting::{Answer, Choice, WaitingFiles};
 use super::{Caller, blocking};
+use crate::front::agents::Agent;
 use crate::front::body::{EventBody, event_stream};
-use crate::front::turns::{Observer, Start, TurnJob};
+use crate::front::turns::{Observer, Place, Start, TurnJob};
 use crate::front::{Front, json_reply};
 use crate::http_server::Reply;
 use crate::openai::effort_of;
@@ -58,18 +62,18 @@ struct RunAgentInput {
 /// What else a turn is run with.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Props {
-    model: Option<String>,
-    preset: Option<String>,
-    ensembles: Option<Vec<String>>,
-    effort: Option<String>,
+pub(super) struct Props {
+    pub(super) model: Option<String>,
+    pub(super) preset: Option<String>,
+    pub(super) ensembles: Option<Vec<String>>,
+    pub(super) effort: Option<String>,
     /// In US dollars.
-    max_cost: Option<f64>,
-    system: Option<String>,
+    pub(super) max_cost: Option<f64>,
+    pub(super) system: Option<String>,
     /// Messages to keep: what follows is taken back first.
-    at: Option<usize>,
+    pub(super) at: Option<usize>,
     #[serde(default)]
-    attachments: Vec<String>,
+    pub(super) attachments: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -81,14 +85,19 @@ struct Resume {
     payload: Option<Answer>,
 }
 
+/// Parts of a message, and the bytes that they refer to.
+type Attached = (Vec<Content>, Vec<Arc<[u8]>>);
+
 /// A turn that is about to begin.
-struct NewTurn {
-    session: Uuid,
-    is_new: bool,
-    run: String,
-    question: Option<Vec<Content>>,
-    attachments: Vec<Arc<[u8]>>,
-    props: Props,
+pub(super) struct NewTurn {
+    pub(super) session: Uuid,
+    pub(super) is_new: bool,
+    pub(super) run: String,
+    pub(super) question: Option<Vec<Content>>,
+    pub(super) attachments: Vec<Arc<[u8]>>,
+    pub(super) props: Props,
+    pub(super) comparison: Option<Arc<Comparison>>,
+    pub(super) place: Place,
 }
 
 impl Front {
@@ -116,23 +125,26 @@ impl Front {
         let props = forwarded_props.unwrap_or_default();
         let answers = resume.iter().map(answer).collect::<Result<BTreeMap<_, _>, _>>()?;
         let files = caller.waiting()?;
+        let place = self.api_place()?;
         let mut attachments = Vec::new();
+        let mut comparison = None;
         let question = if answers.is_empty() {
-            let mut content = question(&messages, session)?;
-            for id in &props.attachments {
-                let (part, bytes) =
-                    self.uploads.take(&caller.principal, id).ok_or_else(ApiFailure::not_found)?;
-                content.push(part);
-                attachments.push(bytes);
-            }
+            let contents = sessions::required(&caller.world)?.contents(session);
+            let is_kept = |digest: &Digest| matches!(contents.get(digest), Ok(Some(_)));
+            let mut content = question(&messages, session, &is_kept)?;
+            let (parts, bytes) = self.attached(caller, &props.attachments)?;
+            content.extend(parts);
+            attachments = bytes;
             Some(content)
         } else {
+            comparison = self.comparison_of(caller, &files, session);
             if self.answered(caller, &files, session, answers)? > 0 {
                 return Err(ApiFailure::conflict("unanswered", "other approvals of this run are open"));
             }
             None
         };
-        let turn = NewTurn { session, is_new, run: run.clone(), question, attachments, props };
+        let run_id = run.clone();
+        let turn = NewTurn { session, is_new, run: run_id, question, attachments, props, comparison, place };
         let follower = streams.then(unbounded_channel);
         let (sender, receiver) = follower.unzip();
         self.begin_turn(caller, turn, sender)?;
@@ -154,70 +166,94 @@ impl Front {
         Ok((id, store.metadata(id).is_err()))
     }
 
+    /// Takes uploaded files: parts of a message, and their bytes.
+    pub(super) fn attached(&self, caller: &Caller, ids: &[String]) -> Result<Attached, ApiFailure> {
+        let take = |id: &String| self.uploads.take(&caller.principal, id).ok_or_else(ApiFailure::not_found);
+        Ok(ids.iter().map(take).collect::<Result<Vec<_>, _>>()?.into_iter().unzip())
+    }
+
+    pub(super) fn api_place(&self) -> Result<Place, ApiFailure> {
+        self.place().map_err(|error| ApiFailure::too_many(error.message))
+    }
+
+    /// Returns the comparison that a session waits in.
+    fn comparison_of(&self, caller: &Caller, files: &WaitingFiles, session: Uuid) -> Option<Arc<Comparison>> {
+        let id = files.read(session)?.comparison?;
+        Some(self.comparisons.of(&caller.principal, &id))
+    }
+
+    /// Tells clients that a question was answered.
+    pub(super) fn tell_answered(&self, caller: &Caller, session: Uuid, id: &str, answer: &Answer) {
+        let event = json!({ "type": "approval_resolved", "id": id, "session": session.to_string() });
+        self.channels.tell(&caller.principal, &event);
+        let value = json!({ "interruptId": id, "decision": answer.decision, "by": "http" });
+        let event = json!({ "type": "CUSTOM", "name": "converse.resolved", "value": value });
+        self.channels.of(&caller.principal, session).lock().tell(&event);
+    }
+
     /// Saves answers; returns how many questions of the session are still open.
     pub(super) fn answered(
-        &self,
+        self: &Arc<Self>,
         caller: &Caller,
         files: &WaitingFiles,
         session: Uuid,
         answers: BTreeMap<String, Answer>,
     ) -> Result<usize, ApiFailure> {
+        let comparison = self.comparison_of(caller, files, session);
+        let mut state = comparison.as_ref().map(|comparison| comparison.state());
         let mut waiting = files.read(session).ok_or_else(ApiFailure::not_found)?;
-        for (id, answer) in answers {
+        for id in answers.keys() {
             if !waiting.interrupts.iter().any(|interrupt| interrupt["id"] == id.as_str()) {
                 return Err(ApiFailure::not_found());
             }
-            if waiting.answers.contains_key(&id) {
+            if waiting.answers.contains_key(id) {
                 return Err(ApiFailure::conflict("answered", "this approval is answered already"));
             }
-            let event = json!({ "type": "approval_resolved", "id": id, "session": session.to_string() });
-            self.channels.tell(&caller.principal, &event);
-            let value = json!({ "interruptId": id, "decision": answer.decision, "by": "http" });
-            let event = json!({ "type": "CUSTOM", "name": "converse.resolved", "value": value });
-            self.channels.of(&caller.principal, session).lock().tell(&event);
-            waiting.answers.insert(id, answer);
         }
-        let written = files.write(session, &waiting);
-        let failed = |error: std::io::Error| {
-            ApiFailure::new(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "not-kept",
-                format!("the answer was not saved: {error}"),
-            )
-        };
-        written.map_err(failed)?;
+        waiting.answers.extend(answers.clone());
+        files.write(session, &waiting).map_err(|error| ApiFailure::not_kept(&error))?;
+        for (id, answer) in &answers {
+            self.tell_answered(caller, session, id, answer);
+            if let (Some(comparison), Some(state)) = (&comparison, &mut state)
+                && let Some(question) = waiting.questions.get(id)
+            {
+                self.answered_for_all(caller, files, state, (&comparison.id, question, answer))?;
+            }
+        }
         Ok(waiting.open())
     }
 
     /// Continues a session whose questions are all answered.
-    pub(super) fn continue_turn(self: &Arc<Self>, caller: &Caller, session: Uuid) -> Result<(), ApiFailure> {
-        let props = Props {
-            model: caller.waiting()?.read(session).and_then(|waiting| waiting.model),
-            ..Props::default()
+    pub(super) fn continue_turn(
+        self: &Arc<Self>,
+        caller: &Caller,
+        session: Uuid,
+        place: Place,
+    ) -> Result<(), ApiFailure> {
+        let files = caller.waiting()?;
+        let props =
+            Props { model: files.read(session).and_then(|waiting| waiting.model), ..Props::default() };
+        let turn = NewTurn {
+            session,
+            is_new: false,
+            run: format!("run-{}", World::now().as_microsecond()),
+            question: None,
+            attachments: Vec::new(),
+            props,
+            comparison: self.comparison_of(caller, &files, session),
+            place,
         };
-        let run = format!("run-{}", World::now().as_microsecond());
-        let turn = NewTurn { session, is_new: false, run, question: None, attachments: Vec::new(), props };
         self.begin_turn(caller, turn, None)
     }
 
-    fn begin_turn(
-        self: &Arc<Self>,
-        caller: &Caller,
-        turn: NewTurn,
-        own: Option<UnboundedSender<Bytes>>,
-    ) -> Result<(), ApiFailure> {
-        let NewTurn { session, is_new, run, question, attachments, props } = turn;
-        let place = self.place().map_err(|error| ApiFailure::too_many(error.message))?;
-        let channel = self.channels.of(&caller.principal, session);
-        if channel.lock().turn.is_some() {
-            return Err(ApiFailure::busy());
-        }
-        let named =
-            props.preset.clone().or_else(|| props.model.clone()).or_else(|| used_model(caller, session));
+    /// Returns the settings of a turn and its connections.
+    pub(super) fn checked(&self, props: &Props) -> Result<(Settings, Arc<Agent>), ApiFailure> {
         let effort = props.effort.as_deref().map(effort).transpose()?;
-        let settings = self.agents.settings(named.as_deref(), |options| {
+        let max_cost = props.max_cost.map(max_cost).transpose()?;
+        let named = props.preset.as_deref().or(props.model.as_deref());
+        let settings = self.agents.settings(named, |options| {
             options.effort = effort.or(options.effort);
-            options.max_cost = props.max_cost.map(Cost::of_dollars).or(options.max_cost);
+            options.max_cost = max_cost.or(options.max_cost);
             options.show_reasoning = true;
             options.system = props.system.clone().or_else(|| options.system.clone());
             if let Some(ensembles) = &props.ensembles {
@@ -226,25 +262,54 @@ impl Front {
             }
         })?;
         let agent = self.agents.agent(&settings)?;
-        let roster = self.roster_of(caller, session, &agent.roster);
+        Ok((settings, agent))
+    }
+
+    pub(super) fn begin_turn(
+        self: &Arc<Self>,
+        caller: &Caller,
+        turn: NewTurn,
+        own: Option<UnboundedSender<Bytes>>,
+    ) -> Result<(), ApiFailure> {
+        let NewTurn { session, is_new, run, question, attachments, mut props, comparison, place } = turn;
+        let files = caller.waiting()?;
+        props.model = props.model.or_else(|| used_model(caller, session));
+        let (settings, agent) = self.checked(&props)?;
+        let named = props.preset.or(props.model);
+        let mut roster = self.roster_of(caller, session, &agent.roster);
+        if let Some(comparison) = &comparison {
+            roster = comparison.roster(session, &roster, &sessions::required(&caller.world)?);
+        }
         let memory = Memory::new(roster.rules(), &self.redactor, &caller.world);
-        let approver = LaterApprover::new(session, caller.waiting()?, memory, named);
+        let approver = LaterApprover::new(session, files.clone(), memory, named);
+        let approver = approver.comparing(comparison.clone());
         let interrupt = Interrupt::default();
+        let channel = self.channels.of(&caller.principal, session);
+        {
+            let mut channel = channel.lock();
+            // What waited may have been answered twice, or be gone.
+            let is_answered = || files.read(session).is_some_and(|waiting| waiting.open() == 0);
+            if channel.turn.is_some() || question.is_none() && !is_answered() {
+                return Err(ApiFailure::busy());
+            }
+            channel.begin(RunningTurn { interrupt: interrupt.clone(), began: 0 });
+        }
         let observer = RunObserver {
             front: Arc::clone(self),
             caller: caller.clone(),
             session,
             run,
-            channel: Arc::clone(&channel),
+            channel,
+            shared: comparison.as_ref().map(|comparison| (comparison.runs.clone(), roster.caller())),
+            comparison,
             own,
             narrator: None,
             asked: Arc::clone(&approver.asked),
         };
         if question.is_some() {
             // Another question instead of an answer: what waited is refused.
-            caller.waiting()?.remove(session);
+            files.remove(session);
         }
-        channel.lock().begin(RunningTurn { interrupt: interrupt.clone(), began: 0 });
         self.tell_session(caller, session, true);
         let start =
             if is_new { Start::New(session) } else { Start::Session { id: session, rewind: props.at } };
@@ -293,6 +358,7 @@ impl Front {
         }
         let (sender, receiver) = unbounded_channel();
         let waiting = caller.waiting()?.read(session);
+        let shared = store.metadata(session).map(|metadata| metadata.shared).unwrap_or_default();
         let loaded = match after {
             Some(_) => blocking(move || store.read_waiting(session)).await?.ok(),
             None => None,
@@ -309,7 +375,7 @@ impl Front {
                     let interrupts = waiting.map(|waiting| waiting.interrupts).unwrap_or_default();
                     let whole = canisters.get(..until).unwrap_or_default();
                     let id = session.to_string();
-                    let mut batches = missed(whole, position, &id, self.markdown);
+                    let mut batches = missed(whole, position, &id, self.markdown, &shared);
                     if running.is_none() {
                         batches.extend(missed_end(whole, position, &id, channel.last(), &interrupts));
                     }
@@ -342,6 +408,12 @@ fn effort(word: &str) -> Result<Effort, ApiFailure> {
     effort_of(word).ok_or_else(|| ApiFailure::bad_request(wrong))
 }
 
+fn max_cost(dollars: f64) -> Result<Cost, ApiFailure> {
+    let is_amount = dollars.is_finite() && dollars > 0.0;
+    let wrong = || ApiFailure::bad_request("`max_cost` is an amount of US dollars above 0");
+    is_amount.then(|| Cost::of_dollars(dollars)).ok_or_else(wrong)
+}
+
 fn answer(resume: &Resume) -> Result<(String, Answer), ApiFailure> {
     let denied = || Answer { decision: Choice::Deny, pattern: None, comment: None, arguments: None };
     let answer = match (resume.status.as_str(), &resume.payload) {
@@ -357,12 +429,16 @@ fn answer(resume: &Resume) -> Result<(String, Answer), ApiFailure> {
 }
 
 /// Returns the content of the last message of the user: the session has the others.
-fn question(messages: &[Value], session: Uuid) -> Result<Vec<Content>, ApiFailure> {
+fn question(
+    messages: &[Value],
+    session: Uuid,
+    is_kept: &impl Fn(&Digest) -> bool,
+) -> Result<Vec<Content>, ApiFailure> {
     let last = messages.iter().rev().find(|message| message["role"] == "user");
     let content = match last.map(|message| &message["content"]) {
         Some(Value::String(text)) => vec![Content::text(text.clone())],
         Some(Value::Array(parts)) => {
-            parts.iter().map(|part| part_of(part, session)).collect::<Result<_, _>>()?
+            parts.iter().map(|part| part_of(part, session, is_kept)).collect::<Result<_, _>>()?
         }
         _ => Vec::new(),
     };
@@ -375,19 +451,21 @@ fn question(messages: &[Value], session: Uuid) -> Result<Vec<Content>, ApiFailur
 
 /// Returns a part of a message. A link may only lead to the content of this session, which a question that is asked again
 /// refers to.
-fn part_of(part: &Value, session: Uuid) -> Result<Content, ApiFailure> {
+fn part_of(part: &Value, session: Uuid, is_kept: &impl Fn(&Digest) -> bool) -> Result<Content, ApiFailure> {
     if let Some(text) = part["text"].as_str() {
         return Ok(Content::text(text));
     }
     let source = &part["source"];
     let wrong = || {
-        ApiFailure::bad_request(
-            "a part is a text, or names the content of this session; send files to /api/uploads",
-        )
+        let message = "a part is a text, or names the content of this session; send files to /api/uploads";
+        ApiFailure::new(StatusCode::UNPROCESSABLE_ENTITY, "foreign-content", message)
     };
     let own = format!("/api/sessions/{session}/content/");
     let digest = source["value"].as_str().and_then(|url| url.strip_prefix(&own)).ok_or_else(wrong)?;
     let digest = Digest::try_from(digest.to_owned()).map_err(|_| wrong())?;
+    if !is_kept(&digest) {
+        return Err(wrong());
+    }
     let mime = source["mimeType"].as_str().ok_or_else(wrong)?.to_owned();
     let name = part["metadata"]["name"].as_str().map(str::to_owned);
     Ok(Content::Blob { mime, digest, name, seal: None })
@@ -400,6 +478,9 @@ struct RunObserver {
     session: Uuid,
     run: String,
     channel: Arc<Mutex<Channel>>,
+    /// The results that it shares with others, and its number among them.
+    shared: Option<(SharedRuns, usize)>,
+    comparison: Option<Arc<Comparison>>,
     /// The client that began the turn. Its stream ends with the turn.
     own: Option<UnboundedSender<Bytes>>,
     narrator: Option<Narrator>,
@@ -407,6 +488,17 @@ struct RunObserver {
 }
 
 impl RunObserver {
+    /// Saves which results are those of other models.
+    fn note_shared(&mut self) {
+        let shared = std::mem::take(&mut self.narrator(0).answered_elsewhere);
+        if !shared.is_empty()
+            && let Some(store) = sessions::store(&self.caller.world)
+            && let Err(error) = store.describe(self.session, |metadata| metadata.shared.extend(shared))
+        {
+            tracing::warn!(%error, "which results are shared was not saved");
+        }
+    }
+
     fn publish(&mut self, batch: Option<Batch>) {
         let Some(batch) = batch else { return };
         if let Some(own) = &self.own {
@@ -418,7 +510,9 @@ impl RunObserver {
     fn narrator(&mut self, messages: usize) -> &mut Narrator {
         let (session, run) = (self.session.to_string(), self.run.clone());
         let markdown = self.front.markdown;
-        self.narrator.get_or_insert_with(|| Narrator::new(session, run, messages, markdown))
+        let shared = &self.shared;
+        let new = || Narrator::new(session, run, messages, markdown).sharing(shared.clone(), &[]);
+        self.narrator.get_or_insert_with(new)
     }
 }
 
@@ -428,7 +522,10 @@ impl Observer for RunObserver {
         if let Some(turn) = &mut self.channel.lock().turn {
             turn.began = messages;
         }
-        let started = self.narrator(messages).started();
+        let (session, run) = (self.session.to_string(), self.run.clone());
+        let narrator = Narrator::new(session, run, messages, self.front.markdown);
+        let narrator = narrator.sharing(self.shared.clone(), &transcript.open());
+        let started = self.narrator.insert(narrator).started();
         self.publish(started);
     }
 
@@ -451,11 +548,21 @@ impl Observer for RunObserver {
             let started = self.narrator(0).started();
             self.publish(started);
         }
+        self.note_shared();
         let last = last_event(&self.session.to_string(), &self.run, &ended, &asked);
         let batch = self.narrator(0).ended(&last);
         self.publish(batch);
         self.channel.lock().end(last);
         self.own = None;
+        let (principal, session) = (&self.caller.principal, self.session);
+        if let Some(comparison) = self.comparison.take().filter(|_| asked.is_empty()) {
+            self.front.comparisons.ended(principal, &comparison, session);
+        }
+        // An equal question of another session may have been answered before this turn had ended.
+        let waiting = self.caller.waiting().ok().and_then(|files| files.read(session));
+        if !asked.is_empty() && waiting.is_some_and(|waiting| waiting.open() == 0) {
+            self.front.continue_later(&self.caller, session);
+        }
         for interrupt in &asked {
             let event =
                 json!({ "type": "approval", "id": interrupt["id"], "session": self.session.to_string() });

@@ -19,7 +19,7 @@ use super::{Caller, blocking};
 use crate::front::{Front, json_reply};
 use crate::http_server::{Reply, reply};
 
-const PROGRAM: &str = concat!("converse ", env!("CARGO_PKG_VERSION"));
+pub(super) const PROGRAM: &str = concat!("converse ", env!("CARGO_PKG_VERSION"));
 /// Sessions in one answer, at most.
 const MAX_LISTED: usize = 200;
 /// Messages in one answer, at most.
@@ -70,7 +70,9 @@ impl Front {
             let in_time = query.text("since").is_none_or(|since| updated.as_str() >= since)
                 && query.text("until").is_none_or(|until| updated.as_str() <= format!("{until}~").as_str());
             let found = hits.as_ref().is_none_or(|hits| hits.iter().any(|hit| hit.session == summary.id));
-            !summary.hollow && tagged && in_time && found && query.text("project").is_none()
+            // A turn that has just begun has no message yet.
+            let is_there = !summary.hollow || self.channels.is_running(&caller.principal, summary.id);
+            is_there && tagged && in_time && found && query.text("project").is_none()
         };
         let place = |summary: &Summary| format!("{}~{}", summary.updated, summary.id);
         let mut listed =
@@ -102,7 +104,6 @@ impl Front {
         let Metadata { name, tags, model, totals, .. } = &summary.metadata;
         let waiting =
             caller.waiting().ok().and_then(|files| files.read(summary.id)).map_or(0, |one| one.open());
-        let tags: Vec<&String> = tags.iter().filter(|tag| !is_reserved_tag(tag)).collect();
         let mut item = json!({
             "id": summary.id.to_string(),
             "words": summary.words,
@@ -127,7 +128,7 @@ impl Front {
         item
     }
 
-    fn item_of(&self, caller: &Caller, store: &Store, id: Uuid) -> Result<Value, ApiFailure> {
+    pub(super) fn item_of(&self, caller: &Caller, store: &Store, id: Uuid) -> Result<Value, ApiFailure> {
         Ok(self.item(caller, &store.summary(id)?))
     }
 
@@ -157,7 +158,14 @@ impl Front {
         let from = query.number("from")?.unwrap_or_else(|| first_shown(loaded.transcript.as_slice(), limit));
         let mut body = self.item_of(caller, &store, id)?;
         body["total"] = json!(total);
-        body["messages"] = messages(&loaded, &id.to_string(), from, limit, self.markdown).into();
+        let mut list = messages(&loaded, &id.to_string(), from, limit, self.markdown);
+        let shared = store.metadata(id).map(|metadata| metadata.shared).unwrap_or_default();
+        for message in list.iter_mut().filter(|message| message["role"] == "tool") {
+            if shared.iter().any(|id| message["id"] == id.as_str()) {
+                message["shared"] = json!(true);
+            }
+        }
+        body["messages"] = list.into();
         body["usage"] = json!({
             "input_tokens": loaded.usage.input,
             "cached_input_tokens": loaded.usage.cache_read,
@@ -178,7 +186,7 @@ impl Front {
     }
 
     /// Tells other clients that a session has changed, and returns it.
-    fn changed(&self, caller: &Caller, store: &Store, id: Uuid) -> Result<Reply, ApiFailure> {
+    pub(super) fn changed(&self, caller: &Caller, store: &Store, id: Uuid) -> Result<Reply, ApiFailure> {
         let item = self.item_of(caller, store, id)?;
         let mut event = json!({ "type": "session" });
         for key in ["id", "running", "waiting", "messages"] {
@@ -206,7 +214,8 @@ impl Front {
         let store = sessions::required(&caller.world)?;
         let upto = cut(store.read(id)?.transcript.as_slice(), at);
         let metadata = store.metadata(id)?;
-        let metadata = Metadata { totals: None, compared: Vec::new(), ..metadata };
+        let mut metadata = Metadata { totals: None, compared: Vec::new(), ..metadata };
+        metadata.tags.retain(|tag| !is_reserved_tag(tag));
         let new = new_id(World::now(), &World::random_bytes());
         store.fork(
             id,
@@ -312,6 +321,12 @@ pub(super) fn cut(canisters: &[Canister], at: usize) -> usize {
 fn describe(store: &Store, id: Uuid, described: Described) -> Result<(), ApiFailure> {
     let Described { name, tags, model } = described;
     let name = name.map(|name| sessions::name(&name)).transpose()?;
+    // Tags of a comparison stay as they are, also if they are sent back.
+    let own = store.metadata(id).map(|metadata| metadata.tags).unwrap_or_default();
+    let tags = tags.map(|tags| {
+        let is_kept = |tag: &String| is_reserved_tag(tag) && own.contains(tag);
+        tags.into_iter().filter(|tag| !is_kept(tag)).collect::<Vec<_>>()
+    });
     let checked = |tag: String| label_tag(&tag).map_err(ApiFailure::bad_request);
     let tags = tags.map(|tags| tags.into_iter().map(checked).collect::<Result<Vec<_>, _>>()).transpose()?;
     store.describe(id, |metadata| {

@@ -28,6 +28,12 @@ pub(super) struct Waiting {
     /// The model or preset of the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) model: Option<String>,
+    /// The comparison that the turn belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) comparison: Option<String>,
+    /// What identifies a question among those of the other sessions of the comparison, by the id of the interrupt.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) questions: BTreeMap<String, String>,
 }
 
 /// An answer to one question.
@@ -57,6 +63,11 @@ pub(super) enum Choice {
 }
 
 impl Waiting {
+    /// Returns the ids of questions of a comparison without an answer.
+    pub(super) fn open_ids(&self) -> impl Iterator<Item = &String> {
+        self.questions.keys().filter(|id| !self.answers.contains_key(*id))
+    }
+
     /// Returns the number of questions without an answer.
     pub(super) fn open(&self) -> usize {
         let ids = self.interrupts.iter().filter_map(|interrupt| interrupt["id"].as_str());
