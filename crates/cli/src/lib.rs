@@ -3,7 +3,6 @@
 
 mod args;
 mod commands;
-mod exit_code;
 mod log;
 mod stdin;
 mod style;
@@ -13,7 +12,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use crate::args::{Audit, Command, Format, Mcp, Models};
-use crate::exit_code::exit_code;
 use converse_host::failure::{Failure, Kind};
 use converse_host::world::World;
 use converse_terminal::console::Console;
@@ -151,6 +149,24 @@ fn wanted_format(words: &[OsString]) -> Format {
         Some("json") => Format::Json,
         Some("jsonl") => Format::Jsonl,
         _ => Format::Text,
+    }
+}
+
+/// The exit code of each kind of failure: `docs/reference/exit-codes.md`.
+pub(crate) fn exit_code(kind: Kind) -> u8 {
+    match kind {
+        Kind::Closed => 0,
+        Kind::Internal => 1,
+        Kind::Usage => 2,
+        Kind::Configuration => 3,
+        Kind::ProviderRefused => 4,
+        Kind::ProviderUnreachable => 5,
+        Kind::ProviderNonsense => 6,
+        Kind::Limit => 7,
+        Kind::Unapproved => 8,
+        Kind::Output => 9,
+        Kind::Ensemble => 10,
+        Kind::Signal(number) => 128 + number,
     }
 }
 

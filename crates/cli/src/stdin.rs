@@ -91,7 +91,7 @@ fn join(words: &str, read: Read) -> Result<Prompt, Failure> {
     let prompt = decoded(read);
     let piped = prompt.text;
     let text = match (words.trim().is_empty(), piped.trim().is_empty()) {
-        (true, true) => return Err(nothing_asked()),
+        (true, true) => return Err(missing_prompt()),
         (true, false) => piped,
         (false, true) => words.to_owned(),
         (false, false) => format!("{words}\n\n{piped}"),
@@ -99,7 +99,7 @@ fn join(words: &str, read: Read) -> Result<Prompt, Failure> {
     Ok(Prompt { text, ..prompt })
 }
 
-fn nothing_asked() -> Failure {
+fn missing_prompt() -> Failure {
     Failure::usage("no-prompt", "there is no question: no words and nothing on stdin")
         .hint("converse ask \"What is 15% of 2500?\"")
         .hint("echo \"a question\" | converse ask -")

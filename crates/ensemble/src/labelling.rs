@@ -50,7 +50,7 @@ fn private_files(approved: &Approved, texts: &[Cow<'_, str>], rules: &Rules) -> 
     }
     let mut files: Vec<&str> = texts.iter().flat_map(|text| text.lines()).filter_map(searched_file).collect();
     files.dedup();
-    files.retain(|file| rules.is_private_file(&found(named, file)));
+    files.retain(|file| rules.is_private_file(&result_path(named, file)));
     files.into_iter().map(|file| format!("`{file}`")).collect()
 }
 
@@ -66,7 +66,7 @@ fn searched_file(line: &str) -> Option<&str> {
 }
 
 /// Returns the path of a file that a search has found. The search shows it below the directory that the call names.
-fn found(named: &NamedPath, shown: &str) -> PathBuf {
+fn result_path(named: &NamedPath, shown: &str) -> PathBuf {
     let (shown, directory) = (Path::new(shown), Path::new(&named.written));
     let directory = directory.strip_prefix(".").unwrap_or(directory);
     shown.strip_prefix(directory).map_or_else(|_| named.root.join(shown), |below| named.path.join(below))
@@ -138,7 +138,7 @@ mod tests {
         ] {
             let (written, root, path) = (written.to_owned(), "/w".into(), "/real".into());
             let named = NamedPath { written, root, path, used: PathUse::Read, holds_key: false };
-            assert_eq!(found(&named, shown), Path::new(expected), "{shown}");
+            assert_eq!(result_path(&named, shown), Path::new(expected), "{shown}");
         }
     }
 }

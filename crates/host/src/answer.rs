@@ -70,7 +70,7 @@ impl Wanted {
         if faults.is_empty() {
             Ok(value)
         } else {
-            Err(faults.iter().map(told).collect::<Vec<_>>().join("; "))
+            Err(faults.iter().map(fault_text).collect::<Vec<_>>().join("; "))
         }
     }
 }
@@ -104,7 +104,7 @@ fn read(text: &str) -> Result<Value, String> {
     })
 }
 
-fn told(fault: &SchemaFault) -> String {
+fn fault_text(fault: &SchemaFault) -> String {
     match fault.pointer.as_str() {
         "" => fault.message.clone(),
         pointer => format!("{pointer} {}", fault.message),

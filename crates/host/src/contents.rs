@@ -21,13 +21,13 @@ pub struct Kept {
     sessions: Arc<RwLock<Option<Arc<[Contents]>>>>,
     /// Whether sessions will be added later.
     awaited: bool,
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<StoredContents>>,
     /// Where blobs are looked for that are not here.
     shared: Option<Arc<Kept>>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct StoredContents {
     contents: HashMap<Digest, Arc<[u8]>>,
     bytes: usize,
     /// Evicts the oldest blobs if there is no room; a blob that is still too large is not kept.
@@ -36,7 +36,7 @@ struct Held {
     order: VecDeque<Digest>,
 }
 
-impl Held {
+impl StoredContents {
     fn make_room(&mut self, bytes: usize) {
         while self.rolling && self.bytes + bytes > MOST_HELD {
             let Some(oldest) = self.order.pop_front() else { return };

@@ -136,14 +136,15 @@ pub async fn ask(
     pages: usize,
     patience: Duration,
 ) -> Result<Offered, Unlisted> {
-    let asked = tokio::time::timeout(patience, asked(endpoint, credentials, pages.min(MAX_PAGES), patience));
+    let asked =
+        tokio::time::timeout(patience, request_pages(endpoint, credentials, pages.min(MAX_PAGES), patience));
     asked.await.unwrap_or(Err(Unlisted::Late))
 }
 
 /// The maximum number of pages.
 pub const ALL: usize = MAX_PAGES;
 
-async fn asked(
+async fn request_pages(
     endpoint: &Endpoint,
     credentials: Credentials,
     pages: usize,

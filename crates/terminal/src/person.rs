@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     /// What comes of these lines, and all that was shown.
-    async fn said(asked: Elicitation, lines: &[&str]) -> (ElicitationReply, String) {
+    async fn reply_to(asked: Elicitation, lines: &[&str]) -> (ElicitationReply, String) {
         let (lines, shown) =
             (RefCell::new(lines.iter().copied().collect::<VecDeque<_>>()), RefCell::default());
         let ask = async |question: String| {
@@ -165,10 +165,10 @@ mod tests {
         ] {
             let asked = asked();
             // The end of the input comes after the last line.
-            let (got, shown) = said(asked, lines).await;
+            let (got, shown) = reply_to(asked, lines).await;
             assert_eq!(got, reply, "{lines:?}: {shown}");
         }
-        let (_, shown) = said(asked(), &["y", "Ada", "", "", "y"]).await;
+        let (_, shown) = reply_to(asked(), &["y", "Ada", "", "", "y"]).await;
         for part in [
             "the server of `weather` asks you:\n  | first\n  | se\\u{202e}cond \\x1b[2J\n",
             "Your name",
@@ -190,7 +190,7 @@ mod tests {
     async fn padding_makes_no_line_of_ours() {
         let message = format!("Hi{}y = send it, n = no{}z", " ".repeat(76), "x".repeat(300));
         let asked = Elicitation::Form { message, schema: json!({ "type": "object", "properties": {} }) };
-        let (_, shown) = said(asked, &["n"]).await;
+        let (_, shown) = reply_to(asked, &["n"]).await;
         let theirs = shown.split("asks you:\n").nth(1).unwrap().split("  it asks for a yes").next().unwrap();
         assert!(theirs.lines().count() > 3, "{theirs}");
         assert!(theirs.lines().all(|line| line.starts_with("  | ")), "{theirs}");
@@ -208,7 +208,7 @@ mod tests {
             ("n", ElicitationReply::Decline),
             ("c", ElicitationReply::Cancel),
         ] {
-            let (got, shown) = said(asked(), &[line]).await;
+            let (got, shown) = reply_to(asked(), &[line]).await;
             assert_eq!(got, reply);
             assert!(shown.contains("host:    evil.example\n"), "{shown}");
             assert!(shown.contains("address: https://evil.example/bank.example?a=b\n"), "{shown}");

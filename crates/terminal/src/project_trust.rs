@@ -73,7 +73,7 @@ impl Trust<'_> {
         }
         let consent = match self.hash {
             Some(hash) => hash == current,
-            None => known || (asks && self.asked()?),
+            None => known || (asks && self.confirmed()?),
         };
         if consent && !known {
             store.record(case.entry()).map_err(failed)?;
@@ -125,7 +125,7 @@ impl Trust<'_> {
         Ok(Case { root, declaration, plans, before, steers, farther })
     }
 
-    fn asked(&self) -> Result<bool, Failure> {
+    fn confirmed(&self) -> Result<bool, Failure> {
         let question = "\ntrust exactly this?  y = yes, n = no: ".to_owned();
         let asking = says_yes(&self.console.progress, question);
         let Some(interrupt) = self.interrupt else { return converse_host::runtime::block_on(asking) };

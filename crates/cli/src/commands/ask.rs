@@ -16,7 +16,7 @@ use std::time::Instant;
 use converse_session::Session;
 
 use crate::args::{Ask, Format};
-use crate::exit_code::exit_code;
+use crate::exit_code;
 use crate::stdin::{self, Bounds};
 use converse_host::attach::{self, Asked, UserInput};
 use converse_host::catalogue::Catalogue;
@@ -119,9 +119,10 @@ impl Run<'_> {
         }
         let candidates = self.candidates(&files)?;
         let is_kept = candidates.iter().any(Candidate::is_kept);
-        let told = keys::told(&prompt.text, is_kept, &self.console.context, self.world);
+        let told = keys::warning(&prompt.text, is_kept, &self.console.context, self.world);
         self.console.warn_all(told.filter(|_| !self.only_looks()));
-        let said = self.said(prompt.text, &candidates, attach::Bounds { deadline, interrupt: &interrupt })?;
+        let said =
+            self.user_input(prompt.text, &candidates, attach::Bounds { deadline, interrupt: &interrupt })?;
         let said = asked.into_iter().fold(said, UserInput::asking);
         Ok(Begun { interrupt, deadline, said: Arc::new(said), candidates })
     }
@@ -152,7 +153,7 @@ impl Run<'_> {
     }
 
     /// With what is attached, if every server takes so much.
-    fn said(
+    fn user_input(
         &self,
         words: String,
         candidates: &[Candidate],

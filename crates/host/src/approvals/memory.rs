@@ -113,7 +113,8 @@ impl Memory {
         let tool = pending.tool();
         let (arguments, words) = match reach {
             Reach::Run => {
-                let rule = Rule::exactly(tool, Permission::Allow, "your answer in this run").map_err(odd)?;
+                let rule = Rule::exactly(tool, Permission::Allow, "your answer in this run")
+                    .map_err(pattern_failure)?;
                 self.rules.add(rule.bound_to(pending.binding()).for_this_run());
                 return Ok(format!("{tool} for the rest of this run"));
             }
@@ -135,12 +136,12 @@ impl Memory {
             Approval { tool, arguments, patterns: varying, definition, connection, project, at, line: 0 };
         let store = self.kept.as_ref().ok_or("there is no home directory to save it in")?;
         store.add(approval.clone())?;
-        self.rules.add(approval.rule("your answer in this run").map_err(odd)?);
+        self.rules.add(approval.rule("your answer in this run").map_err(pattern_failure)?);
         Ok(words)
     }
 }
 
-fn odd(error: BadPattern) -> String {
+fn pattern_failure(error: BadPattern) -> String {
     error.to_string()
 }
 

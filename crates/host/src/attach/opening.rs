@@ -24,7 +24,7 @@ pub(super) fn canisters(
     let mut turn = turn;
     for message in messages.iter().filter(|message| says_something(message)) {
         if message.speaker == Speaker::User {
-            let content = kept(&message.content, keep, held)?;
+            let content = keep_all(&message.content, keep, held)?;
             canisters.push(Canister::User(User { content }));
             continue;
         }
@@ -53,7 +53,7 @@ pub(super) fn says_something(message: &PromptMessage) -> bool {
     message.content.iter().any(|content| content.as_text().is_none_or(|text| !text.trim().is_empty()))
 }
 
-fn kept(content: &[Content], keep: &dyn Artefacts, held: &dyn Blobs) -> Result<Vec<Content>, Failure> {
+fn keep_all(content: &[Content], keep: &dyn Artefacts, held: &dyn Blobs) -> Result<Vec<Content>, Failure> {
     for one in content {
         if let Content::Blob { digest, mime, .. } = one {
             let kept = held.bytes(digest).and_then(|bytes| keep.keep(&bytes));

@@ -19,10 +19,10 @@ pub(super) async fn suggested<'n>(
     names: impl Iterator<Item = &'n str>,
     given: &BTreeMap<String, String>,
 ) -> Failure {
-    asked(failure, names, async |name| server.complete(of, name, "", given).await).await
+    with_suggestions(failure, names, async |name| server.complete(of, name, "", given).await).await
 }
 
-async fn asked<'n>(
+async fn with_suggestions<'n>(
     mut failure: Failure,
     names: impl Iterator<Item = &'n str>,
     values: impl AsyncFn(&'n str) -> Result<Vec<String>, OfferError>,
@@ -58,7 +58,7 @@ mod tests {
                 count.set(count.get() + 1);
                 if name == silent { Err(OfferError::Failed("late".into())) } else { Ok(vec!["v".to_owned()]) }
             };
-            let failure = asked(Failure::usage("x", "x"), names.into_iter(), values).await;
+            let failure = with_suggestions(Failure::usage("x", "x"), names.into_iter(), values).await;
             assert_eq!((count.get(), failure.hints.len()), (times, hints), "{silent}");
         }
     }

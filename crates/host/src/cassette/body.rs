@@ -27,9 +27,9 @@ impl Kept {
         let whole = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
         let bytes = if bytes.len() - whole < 4 { bytes.get(..whole).unwrap_or_default() } else { bytes };
         match String::from_utf8_lossy(bytes) {
-            Cow::Borrowed(text) => Self::told(content_type, text, redact),
+            Cow::Borrowed(text) => Self::from_text(content_type, text, redact),
             // Stored exactly only if it contains no secret, because a secret in base64 would not be found.
-            Cow::Owned(text) => match Self::told(content_type, &text, redact) {
+            Cow::Owned(text) => match Self::from_text(content_type, &text, redact) {
                 clean if clean.text() == text => Self::Base64(STANDARD.encode(bytes)),
                 clean => clean,
             },
@@ -37,7 +37,7 @@ impl Kept {
     }
 
     /// A text, without secrets.
-    fn told(content_type: &str, text: &str, redact: &dyn Redact) -> Self {
+    fn from_text(content_type: &str, text: &str, redact: &dyn Redact) -> Self {
         let kind = content_type.trim_start().to_ascii_lowercase();
         if kind.starts_with("text/event-stream") {
             return Self::Events(cleaned(events(text), redact));

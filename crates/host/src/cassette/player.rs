@@ -122,7 +122,7 @@ impl Player {
         let dealt = self.calls.deal(&called(tool, arguments));
         dealt.ok_or_else(|| {
             let what = format!("this invocation of {tool}");
-            self.missed(Miss::new(&self.file, &what, &asked(tool, arguments), &self.calls.known()))
+            self.missed(Miss::new(&self.file, &what, &call_json(tool, arguments), &self.calls.known()))
         })
     }
 
@@ -145,10 +145,10 @@ impl Player {
     }
 }
 
-fn asked(tool: &str, arguments: &Value) -> Value {
+fn call_json(tool: &str, arguments: &Value) -> Value {
     json!({ "tool": tool, "arguments": arguments })
 }
 
 fn called(tool: &str, arguments: &Value) -> String {
-    canonical(&asked(tool, arguments))
+    canonical(&call_json(tool, arguments))
 }

@@ -20,7 +20,7 @@ pub(super) fn look(world: &World, files: Option<&SettingsPlan>, offline: bool) -
     let Some(files) = files else { return vec![Finding::note("providers", "the settings have errors")] };
     let named = world.var("CONVERSE_MODEL").or(files.model.as_deref());
     let chosen = choose(named, files, world).ok().map(|model| model.endpoint.provider);
-    let asked = asked(files, world, chosen.as_ref().map(|name| name.as_str()));
+    let asked = providers_to_check(files, world, chosen.as_ref().map(|name| name.as_str()));
     let mut findings = unusable(files, world);
     if asked.is_empty() {
         if findings.is_empty() {
@@ -62,7 +62,7 @@ fn unusable(files: &SettingsPlan, world: &World) -> Vec<Finding> {
 }
 
 /// Several names for one server and key are one.
-fn asked(files: &SettingsPlan, world: &World, chosen: Option<&str>) -> Vec<Reach> {
+fn providers_to_check(files: &SettingsPlan, world: &World, chosen: Option<&str>) -> Vec<Reach> {
     let mut asked: Vec<Reach> = Vec::new();
     for reach in model::all(files, world) {
         let is_chosen = chosen == Some(reach.endpoint.provider.as_str());

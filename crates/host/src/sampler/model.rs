@@ -70,7 +70,7 @@ impl Model {
             |error: &dyn std::fmt::Display| InvokeError::Failed(format!("the model was not asked: {error}"));
         let limits = Limits { iterations: 1, invocations: 0, deadline: None, cost: self.cost };
         let mut conversation = Conversation::resume(Transcript::new(), limits);
-        for canister in said(arguments) {
+        for canister in to_canisters(arguments) {
             conversation.say(canister).map_err(|error| failed(&error))?;
         }
         let before = conversation.transcript().as_slice().len();
@@ -154,7 +154,7 @@ impl Invocable for Model {
 }
 
 /// Converts the messages to canisters; those of the assistant become replies without a model.
-fn said(arguments: &Map<String, Value>) -> Vec<Canister> {
+fn to_canisters(arguments: &Map<String, Value>) -> Vec<Canister> {
     let mut canisters = Vec::new();
     if let Some(text) = arguments.get("systemPrompt").and_then(Value::as_str) {
         canisters.push(Canister::Supervisor(Supervisor { text: text.to_owned() }));

@@ -3,8 +3,8 @@
 use crate::context::RunContext;
 use crate::world::World;
 
-/// What there is to say of the words, if one of the keys that are known is in them. `is_kept`: in a session.
-pub fn told(words: &str, is_kept: bool, context: &RunContext, world: &World) -> Option<String> {
+/// Returns a warning if the words contain a known key. `is_kept`: in a session.
+pub fn warning(words: &str, is_kept: bool, context: &RunContext, world: &World) -> Option<String> {
     let key = context.redactor.found(words)?;
     let named = world.env.iter().find(|(_, value)| value.trim() == key.expose());
     let key = named.map_or("a key".to_owned(), |(name, _)| format!("the key in {name}"));

@@ -44,13 +44,13 @@ fn opened(session: Result<Session, SessionError>, context: &RunContext) -> Resul
     let session = session.map_err(Failure::of_session)?;
     let id = session.id;
     let canisters = session.loaded.transcript.as_slice();
-    let repairs = session.loaded.repairs.iter().map(|repair| told(repair, canisters));
+    let repairs = session.loaded.repairs.iter().map(|repair| repair_text(repair, canisters));
     context.warn_all(repairs.map(|repair| format!("warning: session {id}: {}", safe_line(&repair, REPAIR))));
     Ok(session)
 }
 
 /// Describes a repair; a call also by the name of its tool, because users do not know its number.
-fn told(repair: &Repair, canisters: &[Canister]) -> String {
+fn repair_text(repair: &Repair, canisters: &[Canister]) -> String {
     let (Repair::Interrupted { id } | Repair::NotStarted { id }) = repair else { return repair.to_string() };
     let tool = canisters.iter().rev().find_map(|one| match one {
         Canister::Invocation(invocation) if invocation.id == *id => Some(invocation.tool.as_str()),
@@ -110,7 +110,7 @@ mod tests {
             seal: None,
         });
         let repair = Repair::NotStarted { id };
-        assert_eq!(told(&repair, &[call]), "`io.write_file`, `inv_7_0` was never run");
-        assert_eq!(told(&repair, &[]), "`inv_7_0` was never run");
+        assert_eq!(repair_text(&repair, &[call]), "`io.write_file`, `inv_7_0` was never run");
+        assert_eq!(repair_text(&repair, &[]), "`inv_7_0` was never run");
     }
 }

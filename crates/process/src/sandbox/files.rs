@@ -25,7 +25,7 @@ const LEAST: ABI = ABI::V3;
 /// Shuts this thread in, and all that it becomes and starts. The version of Landlock that is in force; 0 if none is.
 pub(crate) fn shut(confinement: &Confinement) -> Result<u32, SandboxError> {
     let everything = confinement.strictness == Strictness::Everything;
-    let mut rules = ruleset(everything, confinement.network).map_err(told)?;
+    let mut rules = ruleset(everything, confinement.network).map_err(ruleset_error)?;
     for path in system() {
         rules = add(rules, &path, looking(), false)?;
     }
@@ -43,11 +43,11 @@ pub(crate) fn shut(confinement: &Confinement) -> Result<u32, SandboxError> {
 
 /// Everything is shut: to see what is in force then.
 pub(crate) fn shut_all() -> Result<u32, SandboxError> {
-    enforce(ruleset(false, false).map_err(told)?)
+    enforce(ruleset(false, false).map_err(ruleset_error)?)
 }
 
 fn enforce(rules: RulesetCreated) -> Result<u32, SandboxError> {
-    let status = rules.restrict_self().map_err(told)?;
+    let status = rules.restrict_self().map_err(ruleset_error)?;
     Ok(match status.landlock {
         LandlockStatus::Available { effective_abi, .. } => effective_abi as u32,
         LandlockStatus::NotEnabled | LandlockStatus::NotImplemented => 0,
@@ -97,7 +97,7 @@ fn changing() -> BitFlags<AccessFs> {
     AccessFs::from_all(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
 }
 
-fn told(error: RulesetError) -> SandboxError {
+fn ruleset_error(error: RulesetError) -> SandboxError {
     SandboxError::Landlock(error.to_string())
 }
 

@@ -169,7 +169,7 @@ mod tests {
     use crate::gateway::Gateway;
 
     /// A connection that takes 64 bytes at a time, for one request of numbers.
-    async fn asked(limits: Limits) -> (DuplexStream, Arc<AtomicBool>) {
+    async fn open_connection(limits: Limits) -> (DuplexStream, Arc<AtomicBool>) {
         let (mut client, server) = duplex(64);
         let (stop, under_pressure) = (CancellationToken::new(), Arc::<AtomicBool>::default());
         let lease = Lease::new(limits, Arc::clone(&under_pressure));
@@ -200,7 +200,7 @@ mod tests {
     async fn a_slow_and_steady_reader_gets_the_whole_answer_and_is_idle_only_then() {
         let pause = Duration::from_secs(20);
         for idle in [10, 30, 300].map(Duration::from_secs) {
-            let (mut client, _) = asked(Limits { idle, ..Limits::default() }).await;
+            let (mut client, _) = open_connection(Limits { idle, ..Limits::default() }).await;
             let (answer, took) = read(&mut client, pause).await;
             // Each pause takes 64 bytes; the last of them were sent two pauses before they are read.
             let reading = pause * u32::try_from(answer.len().div_ceil(64)).unwrap();
@@ -211,10 +211,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_reads_nothing_any_more_is_cut_off_and_who_has_read_all_is_idle() {
-        let (mut client, _) = asked(Limits::default()).await;
+        let (mut client, _) = open_connection(Limits::default()).await;
         let (answer, _) = read(&mut client, Duration::from_secs(31)).await;
         assert!(!is_whole(&answer), "{answer}");
-        let (mut client, _) = asked(Limits::default()).await;
+        let (mut client, _) = open_connection(Limits::default()).await;
         let (answer, took) = read(&mut client, Duration::ZERO).await;
         let idle = Limits::default().idle;
         assert!(is_whole(&answer) && took >= idle && took < idle + Duration::from_secs(3), "{took:?}");
@@ -222,7 +222,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_asks_nothing_makes_room_for_those_that_wait() {
-        let (mut client, under_pressure) = asked(Limits::default()).await;
+        let (mut client, under_pressure) = open_connection(Limits::default()).await;
         under_pressure.store(true, Ordering::Relaxed);
         let (answer, took) = read(&mut client, Duration::ZERO).await;
         assert!(is_whole(&answer) && took < Duration::from_secs(5), "{took:?}");

@@ -80,7 +80,7 @@ impl<'f> Journal<'f> {
         let bare = self.bare.take().filter(|_| !matches!(body, Body::Condensed { .. }));
         self.broke_off(bare);
         match body {
-            Body::Canister { canister } => self.said(at, canister),
+            Body::Canister { canister } => self.add_canister(at, canister),
             Body::Started { id } => {
                 if let Some(open) = self.open.get_mut(&id) {
                     open.started = Some(at);
@@ -108,7 +108,7 @@ impl<'f> Journal<'f> {
         took.into_iter().for_each(|took| of.time.add(took));
     }
 
-    fn said(&mut self, at: Timestamp, canister: Canister) {
+    fn add_canister(&mut self, at: Timestamp, canister: Canister) {
         if matches!(canister, Canister::User(_) | Canister::Document(_) | Canister::Result(_)) {
             self.since = Some(at);
         }
@@ -133,7 +133,7 @@ impl<'f> Journal<'f> {
             }
             Canister::Result(result) => {
                 // Without its `used` line, the model of the reply is not known.
-                self.asked(None);
+                self.end_reply(None);
                 self.answered(at, &result);
             }
             Canister::Supervisor(_) | Canister::Document(_) => {}
@@ -146,7 +146,7 @@ impl<'f> Journal<'f> {
         let took = self.since.and_then(|since| milliseconds(since, at));
         let goes_on = !began || stop == Some(Stop::Paused);
         self.since = self.since.filter(|_| goes_on).map(|_| at);
-        self.asked(Some(model));
+        self.end_reply(Some(model));
         if !self.folding.wants_model(Some(model)) {
             return;
         }
@@ -176,7 +176,7 @@ impl<'f> Journal<'f> {
     }
 
     /// Ends a reply: its calls wait for results.
-    fn asked(&mut self, model: Option<&str>) {
+    fn end_reply(&mut self, model: Option<&str>) {
         for (id, tool) in std::mem::take(&mut self.reply).calls {
             if self.open.len() < MOST_OPEN {
                 let model = model.map(str::to_owned);

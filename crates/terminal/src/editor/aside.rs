@@ -22,11 +22,11 @@ pub struct Held(#[expect(dead_code, reason = "its end is what is heard")] Sender
 #[derive(Debug, Default)]
 struct Place {
     reads: bool,
-    asked: Option<Asked>,
+    asked: Option<HandoverRequest>,
 }
 
 #[derive(Debug)]
-struct Asked {
+struct HandoverRequest {
     left: Sender<()>,
     until: Receiver<()>,
 }
@@ -46,7 +46,7 @@ impl Aside {
             if !place.reads {
                 return None;
             }
-            place.asked = Some(Asked { left, until });
+            place.asked = Some(HandoverRequest { left, until });
         }
         self.stop.store(true, Ordering::SeqCst);
         let _ = has_left.recv_timeout(within);
@@ -65,7 +65,7 @@ impl Aside {
             place.reads = false;
             place.asked.take()
         };
-        let Some(Asked { left, until }) = asked else { return };
+        let Some(HandoverRequest { left, until }) = asked else { return };
         let _ = left.send(());
         // Only ever ends by an error: the other end is gone.
         let _: Result<(), _> = until.recv();

@@ -46,7 +46,7 @@ impl Modes {
         if !stdout().is_terminal() || !stderr().is_terminal() {
             return (false, String::new());
         }
-        let Some(heard) = raw(saved, asked) else { return (false, String::new()) };
+        let Some(heard) = raw(saved, read_position) else { return (false, String::new()) };
         match without_report(&heard) {
             Some(typed) => (true, text_of(&typed)),
             None => (false, text_of(&heard)),
@@ -76,7 +76,7 @@ fn hears(heard: &mut Vec<u8>) -> bool {
 }
 
 /// Asks for the cursor position and reads until the answer or a timeout.
-fn asked() -> Vec<u8> {
+fn read_position() -> Vec<u8> {
     let mut heard = Vec::new();
     let mut out = stdout().lock();
     if out.write_all(b"\x1b[6n").and_then(|()| out.flush()).is_err() {

@@ -125,7 +125,8 @@ impl ReplSession<'_> {
         if self.told_of_key {
             return;
         }
-        if let Some(told) = keys::told(words, self.conversation.wanted, &self.console.context, self.world) {
+        if let Some(told) = keys::warning(words, self.conversation.wanted, &self.console.context, self.world)
+        {
             self.told_of_key = true;
             self.console.warn(&told);
         }

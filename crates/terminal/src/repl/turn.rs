@@ -88,7 +88,7 @@ impl ReplSession<'_> {
 
     /// Reports the result of the turn. An error ends the conversation.
     pub(super) fn after_turn(&self, ended: Result<(), Failure>) -> Result<(), Failure> {
-        let failure = ended.err().map(|failure| self.told(failure));
+        let failure = ended.err().map(|failure| self.shown_failure(failure));
         // The reason for the end of the program is reported at its end.
         let is_last = self.attention.end.number().is_some();
         let ends = |failure: &&Failure| is_last || ends_all(failure);
@@ -215,7 +215,7 @@ impl ReplSession<'_> {
     }
 
     /// The failure as shown here: with what the user can do, and without secrets.
-    fn told(&self, failure: Failure) -> Failure {
+    fn shown_failure(&self, failure: Failure) -> Failure {
         let failure = match failure.kind {
             Kind::Limit | Kind::ProviderNonsense if failure.resumable => {
                 failure.hint("the turn is saved up to here: send `go on`, or use `/retry`")

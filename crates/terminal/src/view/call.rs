@@ -44,7 +44,7 @@ pub struct Call {
 }
 
 impl Call {
-    pub(super) fn asked(number: usize, invocation: &Invocation, frame: &Frame<'_>) -> Self {
+    pub(super) fn requested(number: usize, invocation: &Invocation, frame: &Frame<'_>) -> Self {
         Self {
             number,
             tool: tool_name(&invocation.tool, frame),
@@ -149,7 +149,7 @@ impl Call {
             .with(Tone::Strong, &self.tool)
             .with(Tone::Dim, &format!(" {outcome}{time}"));
         let mut lines = vec![title, Line::toned(Tone::Dim, "arguments")];
-        lines.extend(block(&written(&self.invocation.arguments), frame));
+        lines.extend(block(&arguments_text(&self.invocation.arguments), frame));
         if let Some(result) = &self.result {
             lines.push(Line::toned(Tone::Dim, "result"));
             lines.extend(block(&result_text(result), frame));
@@ -228,7 +228,7 @@ fn short(arguments: &Arguments, frame: &Frame<'_>) -> String {
     frame.brief(&out, ARGUMENTS_SHOWN)
 }
 
-fn written(arguments: &Arguments) -> String {
+fn arguments_text(arguments: &Arguments) -> String {
     match &arguments.malformed {
         Some(_) => arguments.raw.to_string(),
         None => format!("{:#}", Value::Object(arguments.object.clone())),

@@ -68,7 +68,7 @@ impl Calls {
         if self.all.len() == MOST {
             self.all.remove(0);
         }
-        self.all.push(Call::asked(self.asked, invocation, frame));
+        self.all.push(Call::requested(self.asked, invocation, frame));
     }
 
     /// Returns lines for where nothing is redrawn.

@@ -8,7 +8,7 @@ use super::ask_run::{AskRun, Ended};
 use super::output::Output;
 use super::{Begun, Candidate, Run};
 use crate::args::Format;
-use crate::exit_code::exit_code;
+use crate::exit_code;
 use converse_host::failure::Failure;
 use converse_host::turn::ending;
 use converse_terminal::render::End;
@@ -20,7 +20,7 @@ use converse_terminal::render::output::{columns, write_stdout};
 use converse_terminal::view::ModelView;
 
 /// One of the models, and how it ended.
-struct Told<'a> {
+struct ModelOutcome<'a> {
     candidate: &'a Candidate,
     compared: &'a Compared,
     ended: Ended,
@@ -40,7 +40,7 @@ impl Run<'_> {
             Ok(ended) => ended,
             Err(failure) => return self.cannot_compare(failure),
         };
-        let told: Vec<Told<'_>> = begun
+        let outcomes: Vec<ModelOutcome<'_>> = begun
             .candidates
             .iter()
             .zip(&outputs)
@@ -50,13 +50,13 @@ impl Run<'_> {
                 let session = candidate.session.as_deref();
                 let failure =
                     ended.failure.map(|failure| ending::finished(failure, session, &console.context));
-                Some(Told { candidate, compared, ended: Ended { failure, ..ended } })
+                Some(ModelOutcome { candidate, compared, ended: Ended { failure, ..ended } })
             })
             .collect();
-        let first = told.iter().find_map(Told::failed);
-        let last_word = self.last_word(&told, &records, first.as_ref());
+        let first = outcomes.iter().find_map(ModelOutcome::failed);
+        let last_word = self.last_word(&outcomes, &records, first.as_ref());
         // Every report is written, even if the first one fails.
-        let codes: Vec<u8> = told.iter().map(Told::report).collect();
+        let codes: Vec<u8> = outcomes.iter().map(ModelOutcome::report).collect();
         let code = codes.into_iter().find(|code| *code != 0).unwrap_or(0);
         let unsaid = last_word.err().map(Failure::from).filter(|_| first.is_none());
         if unsaid.is_some() { crate::report(unsaid.as_ref()) } else { code }
@@ -88,27 +88,29 @@ impl Run<'_> {
 
     fn last_word(
         &self,
-        told: &[Told<'_>],
+        outcomes: &[ModelOutcome<'_>],
         records: &JsonlRenderer,
         failure: Option<&Failure>,
     ) -> Result<(), SinkError> {
         let exit = failure.map_or(0, |failure| exit_code(failure.kind));
         let reason = failure.map_or("answered", |failure| failure.code);
         match self.args.output {
-            Format::Text if told.is_empty() => Ok(()),
+            Format::Text if outcomes.is_empty() => Ok(()),
             Format::Text => {
-                let reports = told.iter().map(Told::summary).collect::<Result<Vec<_>, _>>()?;
+                let reports = outcomes.iter().map(ModelOutcome::summary).collect::<Result<Vec<_>, _>>()?;
                 write_stdout(&self.text(&reports))
             }
             Format::Json => {
-                let models = told.iter().map(Told::object).collect::<Result<Vec<_>, _>>()?;
+                let models = outcomes.iter().map(ModelOutcome::object).collect::<Result<Vec<_>, _>>()?;
                 let error = failure.map(Failure::json);
                 let mut all = json!({ "models": models, "exit": exit, "reason": reason, "error": error });
                 self.console.context.redactor.clean_json(&mut all);
                 write_line(&all)
             }
             Format::Jsonl => {
-                told.iter().try_for_each(|told| told.compared.record(told.end(), told.ended.elapsed))?;
+                outcomes
+                    .iter()
+                    .try_for_each(|outcome| outcome.compared.record(outcome.end(), outcome.ended.elapsed))?;
                 let warnings = self.console.context.take_warnings();
                 warnings.iter().try_for_each(|message| records.write(Record::Warning { message }))?;
                 records.finish(End { exit, reason, failure, session: None, model: None })
@@ -129,7 +131,7 @@ impl Run<'_> {
 /// A width at which nothing is beside anything.
 const ONE: usize = 70;
 
-impl Told<'_> {
+impl ModelOutcome<'_> {
     /// Its failure where it stands for all.
     fn failed(&self) -> Option<Failure> {
         let id = &self.candidate.settings.model.id;

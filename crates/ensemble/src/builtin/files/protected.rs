@@ -83,11 +83,11 @@ pub(crate) fn objection(protected: &[PathBuf], workspace: &Path, path: &Path) ->
     let mut places = protected.to_vec();
     places.push(workspace.join("ensembles"));
     let objection = Protected { places }.now(workspace).forbids_path(path);
-    objection.or_else(|| held(path).map(|name| format!("`{name}` in it")))
+    objection.or_else(|| protected_entry(path).map(|name| format!("`{name}` in it")))
 }
 
 /// The name of something protected that is there, directly in a directory.
-fn held(directory: &Path) -> Option<String> {
+fn protected_entry(directory: &Path) -> Option<String> {
     let there = |path: &Path| directory.join(path).symlink_metadata().is_ok();
     let of_configuration = |name: &&str| Path::new(CONFIGURATION).join(name);
     let is_configuration = directory.file_name().is_some_and(|name| plain(name) == CONFIGURATION);

@@ -82,7 +82,7 @@ impl Hops for RuledHops<'_> {
     }
 }
 
-fn wanted(arguments: &Arguments) -> Result<Extract, InvokeError> {
+fn parse_extract(arguments: &Arguments) -> Result<Extract, InvokeError> {
     let format = match text(arguments, "format")? {
         None | Some("text") => Format::Text,
         Some("raw") => Format::Raw,
@@ -102,7 +102,7 @@ impl Invocable for Fetching {
         arguments: &'a Arguments,
     ) -> BoxFuture<'a, Result<Answer, InvokeError>> {
         async move {
-            let wanted = wanted(arguments)?;
+            let wanted = parse_extract(arguments)?;
             let target = Target::read(required_text(arguments, "url")?);
             let target = target.map_err(|refusal| InvokeError::Invalid(refusal.into_text()))?;
             tokio::select! {

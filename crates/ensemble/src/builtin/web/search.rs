@@ -60,7 +60,7 @@ impl Searching {
     }
 }
 
-fn asked(arguments: &Arguments) -> Result<Query, InvokeError> {
+fn parse_query(arguments: &Arguments) -> Result<Query, InvokeError> {
     let words = required_text(arguments, "query")?.trim();
     if words.is_empty() {
         return Err(InvokeError::Invalid("`query` is empty".to_owned()));
@@ -85,7 +85,7 @@ impl Invocable for Searching {
         arguments: &'a Arguments,
     ) -> BoxFuture<'a, Result<Answer, InvokeError>> {
         async move {
-            let query = asked(arguments)?;
+            let query = parse_query(arguments)?;
             let chosen = match self.choice.choose(&self.environment) {
                 Ok(chosen) => chosen,
                 Err(missing) => return Ok(Answer::error(missing)),

@@ -95,7 +95,7 @@ impl Maker<'_> {
                 Err(faults) => faults,
             };
             if !try_another(&choices, &mut chosen, &faults) {
-                return Err(faults.first().map(said).unwrap_or_default());
+                return Err(faults.first().map(fault_text).unwrap_or_default());
             }
         }
         Err("too many values were tried".to_owned())
@@ -176,7 +176,7 @@ fn try_another(choices: &Choices, chosen: &mut [usize], faults: &[SchemaFault]) 
     false
 }
 
-fn said(fault: &SchemaFault) -> String {
+fn fault_text(fault: &SchemaFault) -> String {
     let place = if fault.pointer.is_empty() { "the whole" } else { fault.pointer.as_str() };
     format!("{place}: {}", fault.message)
 }

@@ -28,14 +28,14 @@ impl ReplSession<'_> {
     /// The same words, and what was handed over with them.
     pub(super) async fn retry(&mut self) -> Result<(), Failure> {
         let turn = self.taken_back()?;
-        let said = said(turn);
+        let said = inputs_of(turn);
         self.view.echo(&words(&said));
         self.turn(Words::Again(said)).await
     }
 
     /// The last words in the user's editor, then as if they had been said so; nothing written, nothing done.
     pub(super) async fn edit(&mut self) -> Result<(), Failure> {
-        let said = said(self.conversation.last_turn().to_vec());
+        let said = inputs_of(self.conversation.last_turn().to_vec());
         if said.is_empty() {
             return Err(nothing());
         }
@@ -85,7 +85,7 @@ fn nothing() -> Failure {
 }
 
 /// What the user said in a turn: everything up to the model's first word.
-fn said(turn: Vec<Canister>) -> Vec<Canister> {
+fn inputs_of(turn: Vec<Canister>) -> Vec<Canister> {
     let is_models = |one: &Canister| one.turn().is_some() || matches!(one, Canister::Result(_));
     let users = |one: &Canister| matches!(one, Canister::User(_));
     // A prompt of a server may hold words of the assistant; behind the last word of the user all is the model's.
@@ -103,7 +103,7 @@ fn said(turn: Vec<Canister>) -> Vec<Canister> {
 fn named(turn: &[Canister]) -> String {
     let mut texts = Vec::new();
     let mut handed = Vec::new();
-    for canister in said(turn.to_vec()) {
+    for canister in inputs_of(turn.to_vec()) {
         match canister {
             Canister::Document(document) => handed.push(document.name),
             Canister::User(user) => {
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn what_the_user_said_is_told_from_what_was_answered() {
-        let count = |turn: Vec<Canister>| said(turn).len();
+        let count = |turn: Vec<Canister>| inputs_of(turn).len();
         assert_eq!(count(vec![user("a"), assistant()]), 1);
         assert_eq!(count(vec![user("a"), user("b")]), 2, "it was never answered");
         assert_eq!(count(vec![user("a"), assistant(), user("repair"), assistant()]), 1);

@@ -98,7 +98,7 @@ impl ReplSession<'_> {
         let offer = self.connected.roster.offer();
         let count = offer.tools().filter(|tool| rule.matches(&tool.qualified)).count();
         self.connected.roster.rules().add(rule.for_this_run());
-        self.view.note(&format!("`{pattern}`: {}, until you quit", meant(count, permission)));
+        self.view.note(&format!("`{pattern}`: {}, until you quit", permission_text(count, permission)));
         Ok(())
     }
 
@@ -115,7 +115,7 @@ impl ReplSession<'_> {
 }
 
 /// What a new rule does to so many tools.
-fn meant(count: usize, permission: Permission) -> String {
+fn permission_text(count: usize, permission: Permission) -> String {
     let does = match permission {
         // It may be said before the tools are there: `/ensembles` connects more.
         _ if count == 0 => return "no tool has this name now; the rule applies to later tools".to_owned(),
@@ -196,7 +196,7 @@ mod tests {
             (1, Permission::Allow, "1 tool runs without a question, unless a rule asks or denies"),
             (2, Permission::Ask, "2 tools are asked about"),
         ] {
-            assert_eq!(meant(count, permission), told);
+            assert_eq!(permission_text(count, permission), told);
         }
     }
 
