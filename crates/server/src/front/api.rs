@@ -34,6 +34,7 @@ use self::failure::ApiFailure;
 pub(super) use self::uploads::{MAX_FILE as MAX_UPLOAD, Uploads};
 use self::waiting::{Answer, WaitingFiles};
 use super::body::{EventBody, event_stream};
+use super::completions::random_id;
 use super::{Front, json_reply};
 use crate::access::{Admission, Principal};
 use crate::http_server::Reply;
@@ -209,7 +210,7 @@ impl Front {
             query.text("name").unwrap_or("file").chars().filter(|c| !c.is_control()).take(128).collect();
         let kind =
             kind.map_or("application/octet-stream", |kind| kind.split(';').next().unwrap_or_default().trim());
-        let id = format!("{:016x}{:016x}", World::now().as_nanosecond(), body.len());
+        let id = random_id();
         let too_large =
             || ApiFailure::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "there is no room for the file");
         if body.len() > uploads::MAX_FILE

@@ -357,3 +357,17 @@ fn a_repeated_question_keeps_its_attachments_and_nothing_is_loaded_from_elsewher
     let shown = get(&gate, &format!("/api/sessions/{id}"));
     assert_eq!(shown["messages"][0]["content"][1]["sha256"], kept["sha256"], "{shown}");
 }
+
+#[test]
+fn ids_of_uploads_cannot_be_guessed() {
+    let env = TestEnv::new().var("CONVERSE_SERVE_TOKEN", TOKEN);
+    let gate = open(&env, &[]);
+    let upload = || {
+        let id = json_of(send(&gate, "POST", "/api/uploads?name=a.json", TOKEN, &json!({})))["id"].clone();
+        id.as_str().unwrap().to_owned()
+    };
+    let (one, other) = (upload(), upload());
+    assert!(one.len() == 32 && other.len() == 32, "{one} {other}");
+    // Not a time or a length, which both would share.
+    assert!(one[..8] != other[..8] && one[16..] != other[16..], "{one} {other}");
+}
