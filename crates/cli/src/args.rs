@@ -1,4 +1,7 @@
 //! The command line: clap types only, no decisions.
+//!
+//! The flags of a command are defined when it is named (`defer`). A doc comment on a struct of flags would then replace
+//! the description of the command, so these structs have plain comments.
 
 mod approvals;
 mod check;
@@ -16,7 +19,7 @@ mod talk;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, ValueHint};
 use converse_canister::Digest;
 
@@ -114,6 +117,7 @@ pub(crate) enum Color {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Ask one question and print the answer
     #[command(after_help = examples::ASK)]
@@ -199,7 +203,7 @@ pub(crate) struct Ask {
     pub(crate) count_tokens: bool,
 }
 
-/// Directories of ensembles.
+// Directories of ensembles.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Places {
     /// Read ensembles from this directory and trust them for this run (repeatable)
@@ -207,7 +211,7 @@ pub(crate) struct Places {
     pub(crate) ensembles: Vec<PathBuf>,
 }
 
-/// Permission rules of this run.
+// Permission rules of this run.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Rules {
     /// Run matching tools without asking, e.g. 'weather.*' (repeatable)
@@ -238,6 +242,7 @@ pub(crate) enum Format {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Audit {
     /// Verify that no entry was changed, removed or inserted; exit 9 if one was
     #[command(after_help = examples::VERIFY)]
@@ -255,6 +260,7 @@ pub(crate) enum Audit {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Models {
     /// List the providers and whether their keys are set, or the models of one provider
     #[command(after_help = examples::MODELS_LIST)]
@@ -286,6 +292,41 @@ pub(crate) fn parsed(words: &[OsString]) -> Result<Cli, clap::Error> {
         error.insert(ContextKind::Usage, usage);
         error
     })
+}
+
+/// Returns the whole definition of the command line, built, for help, manual pages and completions.
+///
+/// The derives define the flags of a command only when it is named (`defer`), after the global options. Here those are
+/// moved behind the others again.
+pub(crate) fn command() -> clap::Command {
+    let mut command = Cli::command();
+    command.build();
+    global_options_last(command)
+}
+
+fn global_options_last(mut command: clap::Command) -> clap::Command {
+    for below in command.get_subcommands_mut() {
+        *below = global_options_last(std::mem::take(below));
+    }
+    let is_global = |arg: &&clap::Arg| arg.is_global_set();
+    let global: Vec<_> = command.get_arguments().filter(is_global).map(|arg| arg.get_id().clone()).collect();
+    global.into_iter().fold(command, |command, id| command.mut_arg(id, |arg| arg))
+}
+
+/// Returns the help of the command that the words name, which is `repl` where [`parsed`] understands them so. It is as
+/// long as the parser's own text, which names `-h` where there is a shorter one.
+pub(crate) fn help(words: &[OsString], parsers_own: &str) -> String {
+    let asks_for_help = |error: clap::Error| error.kind() == ErrorKind::DisplayHelp;
+    let repl = (!Cli::try_parse_from(words).is_err_and(asks_for_help)).then_some("repl");
+    let mut named = command();
+    for word in repl.into_iter().chain(words.iter().skip(1).filter_map(|word| word.to_str())) {
+        if let Some(below) = named.find_subcommand_mut(word) {
+            named = std::mem::take(below);
+        }
+    }
+    let is_long = parsers_own.contains("(see a summary with '-h')");
+    let help = if is_long { named.render_long_help() } else { named.render_help() };
+    help.to_string()
 }
 
 fn digest(text: &str) -> Result<Digest, &'static str> {
@@ -325,6 +366,15 @@ mod tests {
             assert!(told.contains(usage) && told.contains("'--bogus'"), "{line}: {told}");
         }
         assert!(parse("converse --help").is_err_and(|error| !error.use_stderr()));
+        for (line, usage) in [
+            ("converse -v --help", "Usage: converse [OPTIONS] <COMMAND>"),
+            ("converse -c --help", "Usage: converse repl [OPTIONS]"),
+            ("converse --color always sessions list -h", "Usage: converse sessions list [OPTIONS]"),
+        ] {
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            let help = help(&words, "");
+            assert!(help.contains(usage), "{line}: {help}");
+        }
     }
 
     #[test]

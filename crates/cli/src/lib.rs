@@ -11,6 +11,8 @@ use std::ffi::OsString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
+
 use crate::args::{Audit, Command, Format, Mcp, Models};
 use converse_host::failure::{Failure, Kind};
 use converse_host::world::World;
@@ -115,7 +117,10 @@ fn dispatch(command: &Command, console: &Console, world: &World) -> Result<(), F
 
 /// Prints help and version; any other error of the parser is a usage error.
 fn usage(error: &clap::Error, words: &[OsString]) -> u8 {
-    let text = error.render().to_string();
+    let mut text = error.render().to_string();
+    if error.kind() == ErrorKind::DisplayHelp {
+        text = args::help(words, &text);
+    }
     if !error.use_stderr() {
         return report(write_stdout(&text).err().map(Failure::from).as_ref());
     }

@@ -5,6 +5,7 @@ use clap::Subcommand;
 use super::examples;
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Approvals {
     /// List the saved approvals with their numbers
     #[command(after_help = examples::APPROVALS_LIST)]

@@ -5,6 +5,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::{CheckArgs, ExportArgs, ImportArgs, InitArgs, Places, Rules, examples};
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Ensembles {
     /// List the ensembles and where they are declared (starts no server)
     #[command(after_help = examples::LIST)]

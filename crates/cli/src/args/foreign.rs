@@ -24,7 +24,7 @@ pub(crate) struct ImportArgs {
     pub(crate) json: bool,
 }
 
-/// Where new descriptors are written.
+// Where new descriptors are written.
 #[derive(Debug, Args)]
 pub(crate) struct Destination {
     /// Write to this directory [default: `./ensembles` if it exists, else your own]

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::examples;
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Mcp {
     /// Connect to an MCP server and report its protocol, tools and problems
     #[command(after_help = examples::PROBE)]

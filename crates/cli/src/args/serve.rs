@@ -97,7 +97,7 @@ impl WebArgs {
     }
 }
 
-/// What is served over HTTP beside MCP.
+// What is served over HTTP beside MCP.
 #[derive(Debug, Args)]
 pub(crate) struct RouteArgs {
     /// Serve models as OpenAI's API does, at /v1 (chat completions, models)
@@ -121,7 +121,7 @@ pub(crate) struct RouteArgs {
     pub(crate) cancel_on_disconnect: bool,
 }
 
-/// Access over HTTP.
+// Access over HTTP.
 #[derive(Debug, Args)]
 pub(crate) struct FrontArgs {
     /// File with accepted bearer tokens, one per line (CONVERSE_SERVE_TOKEN: a single token)

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use super::examples;
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Sessions {
     /// List the sessions, most recently used first
     #[command(after_help = examples::SESSIONS_LIST)]

@@ -9,7 +9,7 @@ use converse_provider::Effort;
 use super::{Places, Rules, headings};
 use converse_host::options::TurnOptions;
 
-/// Flags of a conversation.
+// Flags of a conversation.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Talk {
     /// Model to use, as provider/model; `understudy` needs no key and no network (repeatable: compare the answers of

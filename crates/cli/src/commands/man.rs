@@ -2,16 +2,15 @@
 
 use std::path::Path;
 
-use clap::CommandFactory as _;
 use converse_host::failure::{Failure, Kind};
 use converse_terminal::render::output::write_stdout;
 use converse_text::safe;
 
-use crate::args::Cli;
+use crate::args;
 
 /// Prints the page of `converse`, or writes the pages of all commands to a directory.
 pub(crate) fn run(directory: Option<&Path>) -> Result<(), Failure> {
-    let command = Cli::command();
+    let command = args::command();
     let failed = |error: std::io::Error| {
         let place = directory.map_or_else(|| "stdout".into(), |directory| directory.to_string_lossy());
         Failure::new(Kind::Output, "write-failed", format!("cannot write to `{}`: {error}", safe(&place)))
@@ -28,6 +27,6 @@ pub(crate) fn run(directory: Option<&Path>) -> Result<(), Failure> {
 /// Prints the completion script of a shell.
 pub(crate) fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "converse", &mut script);
+    clap_complete::generate(shell, &mut args::command(), "converse", &mut script);
     Ok(write_stdout(&String::from_utf8_lossy(&script))?)
 }
