@@ -161,7 +161,7 @@ impl Connected {
     }
 
     /// Disconnects within a time limit: servers are asked to exit, then killed.
-    pub async fn disconnect(self, context: &RunContext) {
+    pub async fn disconnect(&self, context: &RunContext) {
         self.lock_notices.tell(&self.roster.offer(), context);
         self.roster.disconnect().await;
         self.guardian.sweep();

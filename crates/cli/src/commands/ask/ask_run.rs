@@ -1,6 +1,7 @@
 //! All turns of a run, side by side: one for each model, over ensembles that are connected once.
 
 use std::convert::Infallible;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -85,10 +86,12 @@ impl<'a> AskRun<'a> {
         outputs: &[Output],
     ) -> Result<Vec<Ended>, Failure> {
         require_keys(candidates)?;
-        let catalogue = self.run.catalogue(common(candidates)?)?;
+        // The process ends after this run: what is large is not freed before.
+        let catalogue = ManuallyDrop::new(self.run.catalogue(common(candidates)?)?);
         let contents = Kept::awaiting(candidates.iter().any(Candidate::is_kept));
         let ended = block_on(async {
             let (connected, said) = self.connect(&catalogue, candidates, &contents).await?;
+            let connected = ManuallyDrop::new(connected);
             // Only now: nothing is saved of a run that cannot start, and no session continues without the question.
             let kept = self.run.sessions().keep(candidates);
             contents.settle(kept.iter().filter_map(History::contents));
