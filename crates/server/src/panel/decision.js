@@ -71,7 +71,7 @@ export function decisionForm(approval, onDecide, { titled = false, only } = {}) 
     approval.reason && approval.reason !== "approval" && h("p", { dir: "auto" }, visible(approval.reason)),
     args,
     h("dl", { class: "pairs" },
-      (approval.rule || approval.place) && [h("dt", null, t("decision.rule")), h("dd", null, h("code", null, visible(approval.rule ?? "")), approval.place && h("span", { class: "dim place" }, " ", name(`${approval.place.file}:${approval.place.line}`)))],
+      (approval.rule || approval.place) && [h("dt", null, t("decision.rule")), h("dd", null, h("code", null, visible(approval.rule ?? "")), approval.place && !approval.rule?.includes(`${approval.place.file}:${approval.place.line}`) && h("span", { class: "dim place" }, " ", name(`${approval.place.file}:${approval.place.line}`)))],
       approval.effects && [h("dt", null, t("decision.effects")), h("dd", null, visible([approval.effects].flat().join(", ")))],
       approval.labels?.length > 0 && [h("dt", null, t("decision.labels")), h("dd", null, approval.labels.map((label) => h("span", { class: "chip warn" }, name(label))))],
       approval.sandbox && [h("dt", null, t("decision.sandbox")), h("dd", null, visible(typeof approval.sandbox === "string" ? approval.sandbox : JSON.stringify(approval.sandbox)))],

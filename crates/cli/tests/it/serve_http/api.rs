@@ -78,7 +78,7 @@ fn follow(gate: &Gate, session: &str, after: &str) -> Vec<(String, Value)> {
 
 fn question(text: &str) -> Value {
     json!({
-        "threadId": "", "runId": "r1", "state": {}, "tools": [], "context": [],
+        "protocolVersion": "1.0", "threadId": "", "runId": "r1", "state": {}, "tools": [], "context": [],
         "messages": [{ "id": "1", "role": "user", "content": text }],
         "forwardedProps": { "model": "understudy" },
     })

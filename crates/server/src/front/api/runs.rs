@@ -44,6 +44,9 @@ struct RunAgentInput {
     run_id: Option<String>,
     #[serde(default, rename = "parentRunId")]
     _parent_run_id: Option<String>,
+    /// Sent by `@ag-ui/client` 1.0.0 (read on 2026-11-23). All its versions of the run input are read alike.
+    #[serde(default, rename = "protocolVersion")]
+    _protocol_version: Option<String>,
     #[serde(default)]
     messages: Vec<Value>,
     #[serde(default)]
