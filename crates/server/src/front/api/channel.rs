@@ -34,6 +34,8 @@ pub(in crate::front) struct Channels {
 #[derive(Debug, Default)]
 pub(super) struct Channel {
     pub(super) turn: Option<RunningTurn>,
+    /// Number of turns that have begun, and of those that have ended.
+    pub(super) changes: u64,
     /// The last event of the last turn, and when it came.
     last: Option<(Instant, Value)>,
     log: Vec<Batch>,
@@ -77,6 +79,7 @@ impl Channel {
         self.bytes = 0;
         self.last = None;
         self.turn = Some(turn);
+        self.changes += 1;
     }
 
     /// Ends the turn. Its events are in the session, apart from the last one.
@@ -84,6 +87,7 @@ impl Channel {
         self.log.clear();
         self.bytes = 0;
         self.turn = None;
+        self.changes += 1;
         self.last = Some((Instant::now(), last));
     }
 

@@ -360,13 +360,22 @@ impl Front {
             store.metadata(session).map_err(ApiFailure::from)?;
         }
         let (sender, receiver) = unbounded_channel();
-        let waiting = caller.waiting()?.read(session);
-        let shared = store.metadata(session).map(|metadata| metadata.shared).unwrap_or_default();
-        let loaded = match after {
-            Some(_) => blocking(move || store.read_waiting(session)).await?.ok(),
-            None => None,
+        let files = caller.waiting()?;
+        // A session that is read while a turn ends lacks its end.
+        let (loaded, shared, waiting, mut channel) = loop {
+            let changes = channel.lock().changes;
+            let reader = store.clone();
+            let loaded = match after {
+                Some(_) => blocking(move || reader.read_waiting(session)).await?.ok(),
+                None => None,
+            };
+            let waiting = files.read(session);
+            let shared = store.metadata(session).map(|metadata| metadata.shared).unwrap_or_default();
+            let channel = channel.lock();
+            if channel.changes == changes {
+                break (loaded, shared, waiting, channel);
+            }
         };
-        let mut channel = channel.lock();
         match after {
             None => channel.all().for_each(|bytes| drop(sender.send(bytes.clone()))),
             Some(position) => match channel.after(position) {
