@@ -17,6 +17,7 @@
 
 mod older;
 mod record;
+mod records;
 mod tail;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ use crate::lock::{LOCK_PATIENCE, lock_within};
 use tail::{End, Tail};
 
 pub use record::{Happened, Record};
+pub use records::records;
 pub use verify::{Broken, Verified, VerifyError, verify, verify_files};
 
 /// Limit on the bytes of a line, including its newline. Arguments are at most 1 MiB as a model wrote them.

@@ -91,7 +91,8 @@ mod witness;
 mod zone;
 
 pub use audit::{
-    AuditError, AuditLog, Broken, Happened, Record, RedactText, Verified, VerifyError, verify, verify_files,
+    AuditError, AuditLog, Broken, Happened, Record, RedactText, Verified, VerifyError, records, verify,
+    verify_files,
 };
 pub use blob::{Contents, LARGE_TEXT, MAX_BLOB_BYTES, digest};
 pub use check::{Checked, Fault};

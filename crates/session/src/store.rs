@@ -161,6 +161,11 @@ impl Store {
         self.ids()
     }
 
+    /// Returns when the journal of a session was last written; `None` if there is none.
+    pub fn written(&self, id: Uuid) -> Option<Timestamp> {
+        journal::state(&self.path(id)).map(|(_, written)| written)
+    }
+
     /// Removes what killed processes left next to the sessions: see [`Store::litter`].
     pub fn sweep(&self) -> Result<(), SessionError> {
         self.litter().iter().try_for_each(|path| self.sweep_one(path).map(drop))

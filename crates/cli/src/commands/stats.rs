@@ -1,7 +1,7 @@
 //! `converse stats`: usage, from the kept sessions. Reads one journal after the other.
 
 use converse_session::stats::{Figures, Folding, Pattern, Wanted};
-use converse_session::{SessionError, Store, Uuid, Zone};
+use converse_session::{Store, Uuid, Zone};
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 
@@ -62,22 +62,12 @@ fn figures(
     world: &World,
 ) -> Result<Figures, Failure> {
     let (model, tool) = (args.model.as_deref().map(Pattern::new), args.tool.as_deref().map(tool));
-    let mut folding = Folding::new(Wanted { zone: zone.zone.clone(), since, model, tool });
+    let mut folding = Folding::new(Wanted { zone: zone.zone.clone(), since, until: None, model, tool });
     // Without a home there are no sessions.
     let Some(store) = sessions::store(world) else { return Ok(folding.figures()) };
     for id in chosen(&store, args)? {
-        let mut journal = folding.journal();
-        let walked = store.walk(id, |header, entry| journal.line(header, entry));
-        journal.end();
-        match walked {
-            // The session never got a message.
-            Ok(()) | Err(SessionError::Empty { .. } | SessionError::NotFound(_)) => {}
-            Err(error) => {
-                console.warn(&format!(
-                    "warning: session {id} is counted only as far as it can be read: {error}"
-                ));
-                folding.unreadable(id.to_string(), error.to_string());
-            }
+        if let Err(error) = folding.read(&store, id) {
+            console.warn(&format!("warning: session {id} is counted only as far as it can be read: {error}"));
         }
     }
     Ok(folding.figures())

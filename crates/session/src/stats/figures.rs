@@ -29,6 +29,8 @@ pub struct Figures {
     pub turns: u64,
     pub spent: Spent,
     pub calls: Calls,
+    /// Milliseconds to each reply.
+    pub time: Sketch,
     pub days: BTreeMap<Date, Day>,
     /// By `provider/model`, or by the model alone if the journal does not name the provider.
     pub models: BTreeMap<String, Model>,
@@ -52,6 +54,8 @@ pub struct Day {
     pub turns: u64,
     pub spent: Spent,
     pub calls: Calls,
+    /// Milliseconds to each reply.
+    pub time: Sketch,
     pub models: BTreeMap<String, Share>,
 }
 
@@ -64,6 +68,8 @@ pub struct Share {
 
 #[derive(Debug, Clone, Default)]
 pub struct Model {
+    /// Messages of the user that it answered first.
+    pub turns: u64,
     pub spent: Spent,
     /// Milliseconds to each reply.
     pub time: Sketch,

@@ -4,10 +4,12 @@ use converse_canister::Cost;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use uuid::Uuid;
 
 use crate::stats::day::Days;
 use crate::stats::figures::{MOST_DAYS, OTHERS, name, place};
-use crate::stats::{Day, Figures, Journal, Model, Pattern};
+use crate::stats::{Day, Figures, Journal, Model, Page, Pattern};
+use crate::{SessionError, Store};
 
 /// What to count.
 #[derive(Debug, Clone)]
@@ -16,6 +18,8 @@ pub struct Wanted {
     pub zone: TimeZone,
     /// The first day to count.
     pub since: Option<Date>,
+    /// The last day to count.
+    pub until: Option<Date>,
     /// Only replies of these models, the messages that they answer, and the calls that they requested.
     pub model: Option<Pattern>,
     /// Only calls of these tools. All replies count.
@@ -28,22 +32,73 @@ pub struct Folding {
     pub(crate) wanted: Wanted,
     days: Days,
     pub(crate) figures: Figures,
+    pub(crate) page: Option<Page>,
 }
 
 impl Folding {
     pub fn new(wanted: Wanted) -> Self {
         let days = Days::new(wanted.zone.clone());
-        Self { wanted, days, figures: Figures::default() }
+        Self { wanted, days, figures: Figures::default(), page: None }
+    }
+
+    /// Also collects a page of the calls behind the figures.
+    #[must_use]
+    pub fn listing(self, page: Page) -> Self {
+        Self { page: Some(page), ..self }
+    }
+
+    /// Reads the journal of a session.
+    ///
+    /// # Errors
+    ///
+    /// The session could not be read, or not completely. What was read is counted, and the session is noted.
+    pub fn read(&mut self, store: &Store, id: Uuid) -> Result<(), SessionError> {
+        if let Some(page) = &mut self.page {
+            page.session = id;
+        }
+        let mut journal = self.journal();
+        let walked = store.walk(id, |header, entry| journal.line(header, entry));
+        journal.end();
+        match walked {
+            // The session never got a message.
+            Ok(()) | Err(SessionError::Empty { .. } | SessionError::NotFound(_)) => Ok(()),
+            Err(error) => {
+                self.figures.unreadable(id.to_string(), error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads the sessions that may have something of the wanted days, the last written first, until a page is complete.
+    /// Problems are noted in the figures.
+    ///
+    /// # Errors
+    ///
+    /// The sessions cannot be listed.
+    pub fn read_all(&mut self, store: &Store) -> Result<(), SessionError> {
+        let written = store.all()?.into_iter().filter_map(|id| Some((store.written(id)?, id)));
+        let mut sessions: Vec<(Timestamp, Uuid)> = written.collect();
+        sessions.sort_unstable_by(|one, other| other.cmp(one));
+        for (written, id) in sessions {
+            // A journal has no line that is later than its last write.
+            let is_older = self.wanted.since.is_some_and(|since| self.days.of(written) < since);
+            if is_older || self.page.as_ref().is_some_and(|page| page.is_complete(written)) {
+                break;
+            }
+            // Problems are in the figures.
+            let _ = self.read(store, id);
+        }
+        Ok(())
+    }
+
+    /// Returns the page of calls.
+    pub fn into_page(self) -> Option<Page> {
+        self.page
     }
 
     /// Starts the next session.
     pub fn journal(&mut self) -> Journal<'_> {
         Journal::new(self)
-    }
-
-    /// Notes a session that could not be read, or not completely.
-    pub fn unreadable(&mut self, session: impl Into<String>, problem: impl Into<String>) {
-        self.figures.unreadable(session.into(), problem.into());
     }
 
     pub fn figures(self) -> Figures {
@@ -53,7 +108,8 @@ impl Folding {
     /// Returns the day, if it counts.
     pub(crate) fn date(&mut self, at: Timestamp) -> Option<Date> {
         let date = self.days.of(at);
-        self.wanted.since.is_none_or(|since| since <= date).then_some(date)
+        let Wanted { since, until, .. } = &self.wanted;
+        (since.is_none_or(|since| since <= date) && until.is_none_or(|until| date <= until)).then_some(date)
     }
 
     /// Returns whether a model counts. A pattern may omit the provider.

@@ -3,13 +3,15 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::{Body, Entry, Header};
-use converse_canister::{Canister, Cost, InvocationId, InvocationResult, Outcome, Stop, Usage};
+use converse_canister::{Canister, Cost, Invocation, InvocationId, InvocationResult, Outcome, Stop, Usage};
 use jiff::Timestamp;
 use jiff::civil::Date;
+use serde_json::Value;
 
 use crate::stats::figures::{MOST_DAYS, OTHERS, name, place};
 use crate::stats::folding::Folding;
-use crate::stats::tool_name;
+use crate::stats::page::brief;
+use crate::stats::{ListedCall, tool_name};
 
 /// Limit on the remembered calls without a result.
 const MOST_OPEN: usize = 10_000;
@@ -25,6 +27,11 @@ pub struct Journal<'f> {
     since: Option<Timestamp>,
     reply: Reply,
     open: HashMap<InvocationId, Open>,
+    /// The number of messages of the conversation after each line, and the last reply's message. Only for a list.
+    messages: Vec<usize>,
+    reply_at: usize,
+    /// Nothing has replied to the last message of the user.
+    is_new: bool,
     /// Messages of the user without a reply so far, if only some models count.
     unanswered: u64,
     /// A reply without canisters: it broke off, unless the next line is a summary.
@@ -37,8 +44,17 @@ pub struct Journal<'f> {
 #[derive(Debug, Default)]
 struct Reply {
     began: bool,
-    calls: Vec<(InvocationId, String)>,
+    calls: Vec<RequestedCall>,
     stop: Option<Stop>,
+}
+
+#[derive(Debug)]
+struct RequestedCall {
+    id: InvocationId,
+    tool: String,
+    /// The message of the reply.
+    index: usize,
+    arguments: Option<Value>,
 }
 
 #[derive(Debug)]
@@ -50,6 +66,8 @@ struct Bare {
 #[derive(Debug)]
 struct Open {
     tool: String,
+    index: usize,
+    arguments: Option<Value>,
     model: Option<String>,
     started: Option<Timestamp>,
 }
@@ -62,6 +80,9 @@ impl<'f> Journal<'f> {
             since: None,
             reply: Reply::default(),
             open: HashMap::new(),
+            messages: Vec::new(),
+            reply_at: 0,
+            is_new: false,
             unanswered: 0,
             bare: None,
             days: BTreeSet::new(),
@@ -71,16 +92,19 @@ impl<'f> Journal<'f> {
 
     /// Adds the next line, from the second on.
     pub fn line(&mut self, header: &Header, entry: Entry) {
+        if self.folding.page.is_some() {
+            self.count_messages(&entry);
+        }
         self.own |= is_own(header, &entry);
         if !self.own {
             return;
         }
-        let Entry { at, body, .. } = entry;
+        let Entry { at, body, seq } = entry;
         // A summary is on the next line; any other reply without canisters broke off.
         let bare = self.bare.take().filter(|_| !matches!(body, Body::Condensed { .. }));
         self.broke_off(bare);
         match body {
-            Body::Canister { canister } => self.add_canister(at, canister),
+            Body::Canister { canister } => self.add_canister(at, seq, canister),
             Body::Started { id } => {
                 if let Some(open) = self.open.get_mut(&id) {
                     open.started = Some(at);
@@ -93,6 +117,26 @@ impl<'f> Journal<'f> {
             Body::Condensed { .. } => self.since = self.since.map(|_| at),
             _ => {}
         }
+    }
+
+    /// Follows the conversation, because messages are numbered in it.
+    fn count_messages(&mut self, entry: &Entry) {
+        let before = self.messages.last().copied().unwrap_or(0);
+        let after = match &entry.body {
+            Body::Canister { canister } => {
+                if matches!(canister, Canister::Assistant(_)) {
+                    self.reply_at = before;
+                }
+                before + 1
+            }
+            // The first line here is the second of the journal.
+            Body::Rewound { to } => {
+                let line = usize::try_from(*to).unwrap_or(usize::MAX).checked_sub(2);
+                line.and_then(|line| self.messages.get(line).copied()).unwrap_or(0)
+            }
+            _ => before,
+        };
+        self.messages.push(after);
     }
 
     /// Ends the session.
@@ -108,13 +152,14 @@ impl<'f> Journal<'f> {
         took.into_iter().for_each(|took| of.time.add(took));
     }
 
-    fn add_canister(&mut self, at: Timestamp, canister: Canister) {
+    fn add_canister(&mut self, at: Timestamp, seq: u64, canister: Canister) {
         if matches!(canister, Canister::User(_) | Canister::Document(_) | Canister::Result(_)) {
             self.since = Some(at);
         }
         match canister {
             Canister::User(_) => {
                 self.reply = Reply::default();
+                self.is_new = true;
                 if self.folding.wanted.model.is_some() {
                     self.unanswered = 1;
                 } else {
@@ -128,13 +173,16 @@ impl<'f> Journal<'f> {
             Canister::Invocation(invocation) => {
                 self.reply.began = true;
                 if self.reply.calls.len() < MOST_OPEN {
-                    self.reply.calls.push((invocation.id, tool_name(&invocation.tool)));
+                    let Invocation { id, tool, arguments, .. } = invocation;
+                    let arguments = self.folding.page.as_ref().map(|_| brief(&arguments.object));
+                    let (tool, index) = (tool_name(&tool), self.reply_at);
+                    self.reply.calls.push(RequestedCall { id, tool, index, arguments });
                 }
             }
             Canister::Result(result) => {
                 // Without its `used` line, the model of the reply is not known.
                 self.end_reply(None);
-                self.answered(at, &result);
+                self.answered(at, seq, &result);
             }
             Canister::Supervisor(_) | Canister::Document(_) => {}
         }
@@ -150,17 +198,23 @@ impl<'f> Journal<'f> {
         if !self.folding.wants_model(Some(model)) {
             return;
         }
+        let is_new = std::mem::take(&mut self.is_new);
         let Some(date) = self.counts(at) else { return };
         let unanswered = std::mem::take(&mut self.unanswered);
         self.turns(at, unanswered);
-        self.folding.figures.spent.add(usage, cost);
+        let timed = took.filter(|_| began);
+        let figures = &mut self.folding.figures;
+        figures.spent.add(usage, cost);
+        timed.into_iter().for_each(|took| figures.time.add(took));
         if let Some(day) = self.folding.day(date) {
             day.spent.add(usage, cost);
+            timed.into_iter().for_each(|took| day.time.add(took));
         }
         let tokens = usage.input.unwrap_or(0).saturating_add(usage.output.unwrap_or(0));
         self.folding.share(date, model, tokens, cost.unwrap_or_default());
         let of = self.folding.model(model);
         of.spent.add(usage, cost);
+        of.turns += u64::from(is_new);
         match stop {
             Some(Stop::Cut) => of.broken += 1,
             Some(Stop::Truncated) => of.truncated += 1,
@@ -177,16 +231,17 @@ impl<'f> Journal<'f> {
 
     /// Ends a reply: its calls wait for results.
     fn end_reply(&mut self, model: Option<&str>) {
-        for (id, tool) in std::mem::take(&mut self.reply).calls {
+        for RequestedCall { id, tool, index, arguments } in std::mem::take(&mut self.reply).calls {
             if self.open.len() < MOST_OPEN {
                 let model = model.map(str::to_owned);
-                self.open.insert(id, Open { tool, model, started: None });
+                self.open.insert(id, Open { tool, index, arguments, model, started: None });
             }
         }
     }
 
-    fn answered(&mut self, at: Timestamp, result: &InvocationResult) {
-        let Some(Open { tool, model, started }) = self.open.remove(&result.id) else { return };
+    fn answered(&mut self, at: Timestamp, seq: u64, result: &InvocationResult) {
+        let Some(open) = self.open.remove(&result.id) else { return };
+        let Open { tool, index, arguments, model, started } = open;
         let model = model.as_deref();
         if !self.folding.wants_model(model) || !self.folding.wants_tool(&tool) {
             return;
@@ -210,6 +265,11 @@ impl<'f> Journal<'f> {
         let answered = result.outcome != Outcome::Interrupted;
         let took = started.filter(|_| answered).and_then(|started| milliseconds(started, at));
         took.into_iter().for_each(|took| of.time.add(took));
+        if let Some(page) = &mut self.folding.page {
+            let (id, model) = (result.id.clone(), model.map(str::to_owned));
+            let (outcome, arguments) = (result.outcome, arguments.unwrap_or_default());
+            page.add(at, seq, ListedCall { index, id, model, tool, outcome, milliseconds: took, arguments });
+        }
     }
 
     fn turns(&mut self, at: Timestamp, turns: u64) {

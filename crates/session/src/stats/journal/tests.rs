@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use super::*;
 use crate::stats::{Figures, Folding, Pattern, Wanted};
 
-const EVERYTHING: Wanted = Wanted { zone: TimeZone::UTC, since: None, model: None, tool: None };
+const EVERYTHING: Wanted = Wanted { zone: TimeZone::UTC, since: None, until: None, model: None, tool: None };
 
 /// Seconds after the first of November 2026, and what is written then.
 type Line = (i64, Body);

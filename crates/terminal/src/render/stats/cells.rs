@@ -27,7 +27,7 @@ pub(super) fn tools(figures: &Figures) -> Vec<(&str, &Tool)> {
 }
 
 pub(super) fn of_model(model: &Model) -> [String; 9] {
-    let Model { spent, time: times, broken, truncated, refused, calls } = model;
+    let Model { spent, time: times, broken, truncated, refused, calls, .. } = model;
     [
         short(spent.replies),
         short(spent.input),
