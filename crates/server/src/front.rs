@@ -6,6 +6,7 @@
 mod agents;
 mod api;
 mod body;
+mod by_hand;
 mod completions;
 mod observing;
 mod pages;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use converse_config::SettingsPlan;
-use converse_ensemble::{Roster, Rules};
+use converse_ensemble::{ConnectError, Roster, Rules};
 use converse_host::TurnOptions;
 use converse_host::secrets::Redactor;
 use converse_host::world::World;
@@ -27,6 +28,7 @@ use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use self::agents::Agents;
@@ -43,6 +45,9 @@ use crate::openai::ApiError;
 
 /// Bytes of a request with images and files.
 const MAX_REQUEST: usize = 32 * 1024 * 1024;
+
+/// Requests that read many files at once; others wait.
+const MAX_READING: usize = 2;
 
 /// Seconds after which a client may try again when all places are taken.
 const RETRY_SECONDS: u64 = 1;
@@ -70,6 +75,10 @@ pub struct FrontParts<'h> {
     /// The options of every turn: rules of the command line.
     pub turn: TurnOptions,
     pub roster: &'h Roster,
+    /// Why ensembles are not connected.
+    pub failures: &'h [ConnectError],
+    /// Directories of descriptors that the command line names.
+    pub directories: &'h [PathBuf],
     /// Rules of this workspace.
     pub rules: Rules,
     pub redactor: Redactor,
@@ -94,6 +103,10 @@ pub struct Front {
     uploads: Uploads,
     comparisons: Comparisons,
     session_rules: Mutex<SessionRules>,
+    failures: Vec<ConnectError>,
+    directories: Vec<PathBuf>,
+    /// Bounds the work that reads many files: figures and the audit log.
+    reading: Semaphore,
     redactor: Redactor,
     renderers: Renderers,
     /// Markdown as HTML that can do nothing.
@@ -109,7 +122,18 @@ impl std::fmt::Debug for Front {
 impl Front {
     /// Returns the front, and the queue that must be [run](TurnQueue::run) until `stop`.
     pub fn new(parts: FrontParts<'_>, stop: CancellationToken) -> (Arc<Self>, TurnQueue) {
-        let FrontParts { options, world, files, turn, roster, rules, redactor, renderers } = parts;
+        let FrontParts {
+            options,
+            world,
+            files,
+            turn,
+            roster,
+            failures,
+            directories,
+            rules,
+            redactor,
+            renderers,
+        } = parts;
         let (turns, queue) = TurnQueue::new(options.max_turns, stop);
         let world = Arc::new(world.clone());
         let agents = Agents::new(files, turn, Arc::clone(&world), roster, rules);
@@ -124,6 +148,9 @@ impl Front {
             uploads: Uploads::default(),
             comparisons: Comparisons::default(),
             session_rules: Mutex::default(),
+            failures: failures.to_vec(),
+            directories: directories.to_vec(),
+            reading: Semaphore::new(MAX_READING),
             redactor,
             renderers,
             markdown: renderers.fragment,

@@ -146,7 +146,7 @@ export default {
     const asked = page.waitForRequest(/invocations\?.*outcome=failed/);
     await page.locator("figure.failures").getByRole("link", { name: /^lab\.fail/ }).click();
     await asked;
-    await page.getByRole("region", { name: "Failed invocations: lab.fail" }).getByText("error").first().waitFor();
+    await page.getByRole("region", { name: "Failed invocations: lab.fail" }).locator(".chip", { hasText: /^failed$/ }).first().waitFor();
   },
 
   "compare: two models answer one question side by side": async ({ open, model, shot }) => {

@@ -185,7 +185,19 @@ impl Serving<'_> {
             markdown: |document| safe(&transcript::markdown(document)).into_owned(),
             html: transcript::html,
         };
-        let parts = FrontParts { options, world, files, turn, roster, rules, redactor, renderers };
+        let (failures, directories) = (&connected.failures, &self.args.places.ensembles);
+        let parts = FrontParts {
+            options,
+            world,
+            files,
+            turn,
+            roster,
+            failures,
+            directories,
+            rules,
+            redactor,
+            renderers,
+        };
         (options.openai || options.api).then(|| Front::new(parts, self.interrupt.token.clone()))
     }
 

@@ -151,6 +151,11 @@ impl Agents {
         &self.roster
     }
 
+    /// Returns whether calls are recorded in the audit log.
+    pub(crate) fn audits(&self) -> bool {
+        self.files.audit.unwrap_or(true)
+    }
+
     fn default_model(&self) -> Option<Model> {
         self.settings(None, |_| {}).ok().map(|settings| settings.model)
     }

@@ -1,9 +1,12 @@
 //! `/api`: sessions, turns as AG-UI runs, approvals, models and tools.
 
 mod approver;
+mod audit;
 mod channel;
 mod comparisons;
+mod descriptors;
 mod failure;
+mod figures;
 mod message;
 mod narrator;
 mod parameters;
@@ -97,7 +100,14 @@ impl Front {
         match (&parts.method, path.as_slice()) {
             (&Method::GET, ["status"]) => Ok(self.status(caller)),
             (&Method::GET, ["models"]) => Ok(self.list_models()),
-            (&Method::GET, ["ensembles"]) => Ok(self.list_ensembles(caller)),
+            (&Method::GET, ["ensembles"]) => self.list_ensembles(caller).await,
+            (&Method::GET, ["ensembles", name, "drift"]) => self.drift(caller, name).await,
+            (&Method::POST, ["tools", ensemble, tool]) => {
+                self.call_tool(caller, (ensemble, tool), header("content-type"), body).await
+            }
+            (&Method::GET, ["figures"]) => self.figures(caller, query).await,
+            (&Method::GET, ["invocations"]) => self.invocations(caller, query).await,
+            (&Method::GET, ["audit"]) => self.audit(caller, query).await,
             (&Method::GET, ["events"]) => Ok(self.everything(caller)),
             (&Method::GET, ["approvals"]) => Ok(self.approvals(caller)),
             (&Method::POST, ["approvals", id]) => self.answer_approval(caller, id, body),
@@ -143,7 +153,7 @@ impl Front {
                 "api": self.options.api,
                 "panel": self.options.panel,
                 "comparisons": true,
-                "figures": false,
+                "figures": true,
             },
         });
         json_reply(StatusCode::OK, &body)

@@ -24,9 +24,12 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use serde_json::{Map, Value};
+use tokio::sync::mpsc::error::SendError;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
+
+use super::by_hand::CallJob;
 
 /// Time in which interrupted turns are recorded at shutdown.
 const LAST_LINES: Duration = Duration::from_secs(5);
@@ -49,6 +52,12 @@ pub(crate) struct TurnJob {
     pub(crate) observer: Box<dyn Observer>,
     pub(crate) interrupt: Interrupt,
     pub(crate) place: Place,
+}
+
+/// What waits for [`TurnQueue::run`].
+enum Job {
+    Turn(Box<TurnJob>),
+    Call(Box<CallJob>),
 }
 
 /// The conversation that a turn continues.
@@ -77,7 +86,7 @@ pub(crate) struct Place(#[allow(dead_code, reason = "freed when dropped")] Owned
 /// Where requests hand over their turns.
 #[derive(Debug, Clone)]
 pub(crate) struct Turns {
-    jobs: UnboundedSender<TurnJob>,
+    jobs: UnboundedSender<Job>,
     places: Arc<Semaphore>,
     stop: CancellationToken,
 }
@@ -104,10 +113,14 @@ impl Turns {
     }
 
     pub(crate) fn begin(&self, job: TurnJob) {
-        if let Err(refused) = self.jobs.send(job) {
-            let mut job = refused.0;
+        if let Err(SendError(Job::Turn(mut job))) = self.jobs.send(Job::Turn(Box::new(job))) {
             job.observer.ended(Err(stopping()));
         }
+    }
+
+    /// Hands over a call. After the end of the queue, its answer is dropped.
+    pub(crate) fn call(&self, job: CallJob) {
+        let _ = self.jobs.send(Job::Call(Box::new(job)));
     }
 }
 
@@ -118,7 +131,7 @@ fn stopping() -> Failure {
 /// The turns that wait for [`TurnQueue::run`].
 #[derive(Debug)]
 pub struct TurnQueue {
-    jobs: UnboundedReceiver<TurnJob>,
+    jobs: UnboundedReceiver<Job>,
 }
 
 /// What all turns share.
@@ -150,7 +163,12 @@ impl TurnQueue {
         loop {
             tokio::select! {
                 job = self.jobs.recv() => match job {
-                    Some(job) => running.push(guarded(parts, job, interrupts.child_token()).boxed_local()),
+                    Some(Job::Turn(job)) => {
+                        running.push(guarded(parts, *job, interrupts.child_token()).boxed_local());
+                    }
+                    Some(Job::Call(job)) => {
+                        running.push(job.run(parts.context, interrupts.child_token()).boxed_local());
+                    }
                     None => break,
                 },
                 Some(()) = running.next(), if !running.is_empty() => {

@@ -1,6 +1,8 @@
 //! `serve --http --api --panel`: sessions, turns, approvals and the pages of the panel.
 
+mod by_hand;
 mod comparisons;
+mod figures;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;

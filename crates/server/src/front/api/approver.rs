@@ -8,6 +8,7 @@ use converse_config::{ArgumentPattern, ArgumentPatterns};
 use converse_ensemble::Pending;
 use converse_host::Approver;
 use converse_host::approvals::{Memory, Reach};
+use converse_host::secrets::Redactor;
 use converse_host::world::World;
 use converse_session::Uuid;
 use futures_util::FutureExt as _;
@@ -44,26 +45,15 @@ impl LaterApprover {
     }
 
     fn interrupt(&self, pending: &Pending) -> Value {
-        let (ensemble, tool) = pending.tool().split_once('.').unwrap_or(("", pending.tool()));
-        let arguments = self.redacted(pending.arguments());
-        let rule = self.memory.redactor.clean(pending.rule());
+        let mut about = about(pending, &self.memory.redactor);
+        about["patterns"] = self.patterns(pending).into();
+        about["decisions"] = self.decisions(pending).into();
         json!({
             "id": self.id(pending.id()),
             "reason": "approval",
             "message": format!("{} wants to run", pending.tool()),
             "toolCallId": pending.id().to_string(),
-            "metadata": {
-                "ensemble": ensemble,
-                "tool": tool,
-                "arguments": arguments,
-                "rule": rule,
-                "reason": pending.reason(),
-                "place": place(&rule),
-                "reaches": pending.named_elsewhere(),
-                "patterns": self.patterns(pending),
-                "decisions": self.decisions(pending),
-                "effects": pending.effects().as_str(),
-            },
+            "metadata": about,
         })
     }
 
@@ -118,6 +108,31 @@ impl LaterApprover {
         let kept = self.memory.remember(pending, reach, varying, World::now().to_string());
         let kept = kept.inspect_err(|why| tracing::warn!("an approval was not kept: {why}"));
         kept.ok().map(|pattern| Decision::Remember { pattern })
+    }
+}
+
+/// Describes a question: what will run with which arguments, and the rule that asks.
+pub(super) fn about(pending: &Pending, redactor: &Redactor) -> Value {
+    let (ensemble, tool) = pending.tool().split_once('.').unwrap_or(("", pending.tool()));
+    let rule = redactor.clean(pending.rule());
+    json!({
+        "ensemble": ensemble,
+        "tool": tool,
+        "arguments": redacted(pending.arguments(), redactor),
+        "rule": rule,
+        "reason": pending.reason(),
+        "place": place(&rule),
+        "reaches": pending.named_elsewhere(),
+        "effects": pending.effects().as_str(),
+    })
+}
+
+fn redacted(arguments: &Map<String, Value>, redactor: &Redactor) -> Map<String, Value> {
+    let mut value = Value::Object(arguments.clone());
+    redactor.clean_json(&mut value);
+    match value {
+        Value::Object(object) => object,
+        _ => Map::new(),
     }
 }
 
@@ -200,11 +215,6 @@ impl Approver for LaterApprover {
     }
 
     fn redacted(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
-        let mut value = Value::Object(arguments.clone());
-        self.memory.redactor.clean_json(&mut value);
-        match value {
-            Value::Object(object) => object,
-            _ => Map::new(),
-        }
+        redacted(arguments, &self.memory.redactor)
     }
 }

@@ -3,7 +3,7 @@
 use converse_host::failure::{Failure, Kind};
 use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::http_server::{Reply, reply};
 
@@ -15,11 +15,13 @@ pub(super) struct ApiFailure {
     message: String,
     hint: Option<String>,
     retry_after: bool,
+    /// What a person is asked, beside the error.
+    approval: Option<Box<Value>>,
 }
 
 impl ApiFailure {
     pub(super) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), hint: None, retry_after: false }
+        Self { status, code, message: message.into(), hint: None, retry_after: false, approval: None }
     }
 
     pub(super) fn bad_request(message: impl Into<String>) -> Self {
@@ -39,6 +41,11 @@ impl ApiFailure {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "not-kept", message)
     }
 
+    /// A call waits for a person. `approval` describes it as in the list of approvals.
+    pub(super) fn needs_approval(message: impl Into<String>, approval: Value) -> Self {
+        Self { approval: Some(Box::new(approval)), ..Self::conflict("needs-approval", message) }
+    }
+
     pub(super) fn busy() -> Self {
         Self::conflict("busy", "a turn is running in this session")
     }
@@ -49,6 +56,9 @@ impl ApiFailure {
 
     pub(super) fn reply(&self) -> Reply {
         let mut body = json!({ "error": { "code": self.code, "message": self.message } });
+        if let Some(approval) = &self.approval {
+            body["approval"] = Value::clone(approval);
+        }
         if let Some(hint) = &self.hint {
             body["error"]["hint"] = json!(hint);
         }

@@ -1,11 +1,22 @@
-//! Models and tools over `/api`.
+//! Models and tools over `/api`, and calls of tools by hand.
 
-use converse_config::Scope;
-use converse_ensemble::{Roster, Tool};
+use std::sync::Arc;
+
+use converse_canister::{Arguments, Invocation, InvocationId, TurnId};
+use converse_config::{EnsemblePlan, Origin, Scope};
+use converse_ensemble::{Roster, Tool, Verdict};
 use http::StatusCode;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
 
-use super::Caller;
+use super::approver::about;
+use super::descriptors::{Descriptors, transport};
+use super::failure::ApiFailure;
+use super::message::parts;
+use super::{Caller, blocking};
+use crate::access::Principal;
+use crate::front::by_hand::CallJob;
 use crate::front::{Front, json_reply};
 use crate::http_server::Reply;
 
@@ -26,31 +37,188 @@ impl Front {
         json_reply(StatusCode::OK, &json!({ "items": items.collect::<Vec<_>>() }))
     }
 
-    /// `GET /api/ensembles`.
-    pub(super) fn list_ensembles(&self, _: &Caller) -> Reply {
+    /// `GET /api/ensembles`. Findings, files and differences from the lockfile are for the user who runs the server.
+    pub(super) async fn list_ensembles(&self, caller: &Caller) -> Result<Reply, ApiFailure> {
         let roster = self.agents.roster();
-        let items: Vec<Value> =
-            roster.ensembles().iter().map(|ensemble| of_ensemble(roster, ensemble)).collect();
-        json_reply(StatusCode::OK, &json!({ "items": items }))
+        let descriptors = self.descriptors().await?;
+        let mut items: Vec<Value> = roster
+            .ensembles()
+            .iter()
+            .map(|ensemble| {
+                let mut item = self.of_ensemble(ensemble);
+                if let Some(plan) = descriptors.plan(ensemble.name.as_str()) {
+                    item["lock"] = json!(descriptors.lock(plan, roster));
+                    self.describe_plan(caller, plan, &descriptors, &mut item);
+                }
+                item
+            })
+            .collect();
+        if caller.principal == Principal::Owner {
+            let is_other = |plan: &&EnsemblePlan| roster.ensembles().iter().all(|one| one.name != plan.name);
+            items.extend(descriptors.all().filter(is_other).map(|plan| {
+                let mut item = json!({
+                    "name": plan.name.as_str(),
+                    "origin": origin(&plan.origin),
+                    "enabled": plan.enabled && !plan.trusted,
+                    "connected": false,
+                    "trusted": plan.trusted,
+                    "lock": "off",
+                    "calls": false,
+                    "drift": false,
+                    "tools": [],
+                });
+                self.describe_plan(caller, plan, &descriptors, &mut item);
+                item
+            }));
+        }
+        Ok(json_reply(StatusCode::OK, &json!({ "items": items })))
+    }
+
+    async fn descriptors(&self) -> Result<Descriptors, ApiFailure> {
+        let (world, directories) = (Arc::clone(&self.world), self.directories.clone());
+        blocking(move || Descriptors::read(&world, &directories)).await
+    }
+
+    fn describe_plan(
+        &self,
+        caller: &Caller,
+        plan: &EnsemblePlan,
+        descriptors: &Descriptors,
+        item: &mut Value,
+    ) {
+        item["description"] = json!(plan.description);
+        item["transport"] = json!(transport(plan));
+        if caller.principal == Principal::Owner {
+            item["findings"] = descriptors.findings(plan, &self.redactor).into();
+        } else {
+            item["findings"] = json!([]);
+            item["drift"] = json!(false);
+        }
+    }
+
+    fn of_ensemble(&self, ensemble: &converse_ensemble::Ensemble) -> Value {
+        let roster = self.agents.roster();
+        let tools = roster.tools_of(ensemble.name.as_str());
+        let held = tools.iter().flatten().any(|tool| tool.held.is_some());
+        let failure = self.failures.iter().find(|failure| failure.ensemble == ensemble.name.as_str());
+        json!({
+            "name": ensemble.name.as_str(),
+            "origin": origin(&ensemble.origin),
+            "transport": "builtin",
+            "enabled": true,
+            "connected": tools.is_some(),
+            "trusted": ensemble.trusted,
+            "error": failure.map(|failure| self.redactor.clean(&failure.reason)),
+            "lock": if held { "drifted" } else { "off" },
+            "calls": true,
+            "drift": true,
+            "findings": [],
+            "tools": tools.iter().flatten().map(|tool| of_tool(roster, tool)).collect::<Vec<_>>(),
+        })
+    }
+
+    /// `GET /api/ensembles/{name}/drift`.
+    pub(super) async fn drift(&self, caller: &Caller, name: &str) -> Result<Reply, ApiFailure> {
+        if caller.principal != Principal::Owner {
+            return Err(ApiFailure::not_found());
+        }
+        let descriptors = self.descriptors().await?;
+        let plan = descriptors.plan(name).ok_or_else(ApiFailure::not_found)?;
+        let lines = descriptors.drift(plan, self.agents.roster(), &self.redactor);
+        Ok(json_reply(StatusCode::OK, &json!({ "lines": lines })))
+    }
+
+    /// `POST /api/tools/{ensemble}/{tool}`: a person calls a tool.
+    pub(super) async fn call_tool(
+        &self,
+        caller: &Caller,
+        (ensemble, tool): (&str, &str),
+        kind: Option<&str>,
+        body: &[u8],
+    ) -> Result<Reply, ApiFailure> {
+        // A form of another page cannot send this type without asking first.
+        if kind.is_none_or(|kind| kind.split(';').next().unwrap_or_default().trim() != "application/json") {
+            let message = "the content type is not application/json";
+            return Err(ApiFailure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content-type", message));
+        }
+        let ByHand { arguments, approve } =
+            serde_json::from_slice(body).map_err(|error| ApiFailure::bad_request(error.to_string()))?;
+        let tools = self.agents.roster();
+        let found = tools.tools_of(ensemble).into_iter().flatten().find(|one| one.invoker.as_str() == tool);
+        let found = found.ok_or_else(ApiFailure::not_found)?;
+        // A yes counts for this call alone.
+        let roster = tools.with_rules(tools.rules().with_list(tools.rules().all()));
+        let (tool, arguments) = (found.declaration.name.to_string(), Arguments::from_object(arguments));
+        let asked = Invocation {
+            turn: TurnId(1),
+            id: InvocationId::of(TurnId(1), 0),
+            wire_id: None,
+            tool: tool.clone(),
+            arguments: arguments.clone(),
+            seal: None,
+        };
+        let decision = match roster.judge(&asked) {
+            Verdict::Answered(denied) => {
+                let rule = denied.rule.map(|rule| self.redactor.clean(&rule));
+                rule.map(|rule| json!({ "allowed": false, "rule": rule }))
+            }
+            Verdict::Allowed(approved) => {
+                Some(json!({ "allowed": true, "rule": self.redactor.clean(&approved.rule) }))
+            }
+            Verdict::Ask(pending) if !approve => {
+                let mut about = about(&pending, &self.redactor);
+                about["decisions"] = json!(["once", "deny"]);
+                about["patterns"] = json!([]);
+                let message = format!("`{}` needs an approval", pending.tool());
+                return Err(ApiFailure::needs_approval(message, about));
+            }
+            Verdict::Ask(pending) => {
+                let rule = self.redactor.clean(pending.rule());
+                Some(json!({ "allowed": true, "rule": rule, "by": "user" }))
+            }
+        };
+        let place = self.place().map_err(|error| ApiFailure::too_many(error.message))?;
+        let (answer, answered) = oneshot::channel();
+        self.turns.call(CallJob {
+            roster,
+            world: Arc::clone(&caller.world),
+            audits: self.agents.audits(),
+            tool,
+            arguments,
+            approved: approve,
+            answer,
+            place,
+        });
+        let stopping =
+            |_| ApiFailure::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is shutting down");
+        let report = answered.await.map_err(stopping)??;
+        let mut content = parts(&report.result.content, "by-hand");
+        // Nothing keeps the bytes: there is no session.
+        content.iter_mut().filter_map(Value::as_object_mut).for_each(|part| drop(part.remove("url")));
+        let elapsed = report.elapsed.unwrap_or_default().as_millis();
+        let body = json!({
+            "outcome": report.result.outcome,
+            "content": content,
+            "elapsed_ms": u64::try_from(elapsed).unwrap_or(u64::MAX),
+            "decision": decision,
+        });
+        Ok(json_reply(StatusCode::OK, &body))
     }
 }
 
-fn of_ensemble(roster: &Roster, ensemble: &converse_ensemble::Ensemble) -> Value {
-    let tools = roster.tools_of(ensemble.name.as_str());
-    let held = tools.iter().flatten().any(|tool| tool.held.is_some());
-    json!({
-        "name": ensemble.name.as_str(),
-        "origin": { "scope": scope(ensemble.origin.scope), "file": ensemble.origin.file, "line": ensemble.origin.line },
-        "enabled": true,
-        "connected": tools.is_some(),
-        "trusted": ensemble.trusted,
-        "lock": if held { "drifted" } else { "pinned" },
-        // The panel offers neither calls by hand nor differences from the lockfile.
-        "calls": false,
-        "drift": false,
-        "findings": [],
-        "tools": tools.iter().flatten().map(|tool| of_tool(roster, tool)).collect::<Vec<_>>(),
-    })
+/// A call by hand.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ByHand {
+    #[serde(default)]
+    arguments: Map<String, Value>,
+    /// The person has seen what the call asks for.
+    #[serde(default)]
+    approve: bool,
+}
+
+fn origin(origin: &Origin) -> Value {
+    json!({ "scope": scope(origin.scope), "file": origin.file, "line": origin.line })
 }
 
 fn of_tool(roster: &Roster, tool: &Tool) -> Value {

@@ -1,0 +1,47 @@
+//! The audit log of a principal: its records as they are, the last first, and whether its chain is whole.
+
+use converse_host::audit::{place, verify};
+use converse_session::records;
+use http::StatusCode;
+use serde_json::json;
+
+use super::failure::ApiFailure;
+use super::parameters::Parameters;
+use super::{Caller, blocking};
+use crate::front::{Front, json_reply};
+use crate::http_server::Reply;
+
+/// The records of a page.
+const PAGE: usize = 100;
+
+impl Front {
+    /// `GET /api/audit`. The first page says whether the log is whole.
+    pub(super) async fn audit(&self, caller: &Caller, query: &str) -> Result<Reply, ApiFailure> {
+        let query = Parameters::read(query, &["cursor", "session"])?;
+        let before = query.number("cursor")?.map(|seq| seq as u64);
+        let session = query.text("session").map(str::to_owned);
+        let Some(path) = place(&caller.world) else {
+            return Ok(json_reply(StatusCode::OK, &json!({ "items": [], "verified": true })));
+        };
+        let world = std::sync::Arc::clone(&caller.world);
+        let _turn = self.reading.acquire().await;
+        let read = blocking(move || {
+            let verified = before.is_none().then(|| verify(None, None, &world)).transpose();
+            (records(&path, before, session.as_deref(), PAGE), verified)
+        });
+        let (items, verified) = read.await?;
+        let unreadable = |error: std::io::Error| {
+            ApiFailure::new(StatusCode::INTERNAL_SERVER_ERROR, "audit-unreadable", error.to_string())
+        };
+        let items = items.map_err(unreadable)?;
+        let next = items.last().filter(|_| items.len() == PAGE).map(|last| last["seq"].to_string());
+        let mut body = json!({ "items": items });
+        if let Some(next) = next {
+            body["next"] = json!(next);
+        }
+        if let Some(verified) = verified? {
+            body["verified"] = json!(verified.result.is_ok());
+        }
+        Ok(json_reply(StatusCode::OK, &body))
+    }
+}
