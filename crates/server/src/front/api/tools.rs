@@ -63,8 +63,6 @@ impl Front {
                     "connected": false,
                     "trusted": plan.trusted,
                     "lock": "off",
-                    "calls": false,
-                    "drift": false,
                     "tools": [],
                 });
                 self.describe_plan(caller, plan, &descriptors, &mut item);
