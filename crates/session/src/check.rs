@@ -186,12 +186,9 @@ impl Store {
         };
         let note = saved.to_string();
         self.describe(id, |metadata| drop(metadata.other.insert(SAVED.to_owned(), note.into())))?;
-        Ok(Some(match (line, lost) {
-            (_, 1) => format!("line {line} is lost; all others are now session {saved}"),
-            (1, _) => format!("{lost} lines are lost, line 1 among them; the others are now session {saved}"),
-            _ => {
-                format!("{lost} lines from line {line} on are lost; those before it are now session {saved}")
-            }
+        Ok(Some(match lost {
+            1 => format!("line {line} is lost; all others are now session {saved}"),
+            _ => format!("{lost} lines, from line {line} on, are lost; the others are now session {saved}"),
         }))
     }
 

@@ -301,6 +301,14 @@ impl Loaded {
         self
     }
 
+    /// Returns the results that close the open invocations.
+    pub(crate) fn closing(self) -> Vec<Body> {
+        let closes =
+            |repair: &&Repair| matches!(repair, Repair::Interrupted { .. } | Repair::NotStarted { .. });
+        let answered = self.answered();
+        answered.repairs.iter().filter(closes).filter_map(Repair::canister).map(Body::from).collect()
+    }
+
     /// Sets the time of the canisters that repairs added.
     pub(crate) fn mended(&mut self, now: Timestamp) {
         let added = self.places.iter_mut().rev().take_while(|place| place.seq >= self.next_seq);

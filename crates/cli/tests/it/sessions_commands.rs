@@ -396,7 +396,7 @@ fn a_check_says_what_is_wrong_and_mends_it() {
     let hint = format!("`converse sessions check --repair {id}` makes");
     let refused = env.run(&["ask", "-c", "x", "-m", "openai/m"]).exits(9);
     assert!(refused.stderr.contains(&hint), "{}", refused.stderr);
-    said(&env, &["check", "--repair"], 0, "on are lost; those before it are now session");
+    said(&env, &["check", "--repair"], 0, "is lost; all others are now session");
     said(&env, &["check"], 0, "its readable part is now session");
     assert_eq!(fs::read_to_string(&journal).unwrap(), damaged, "the original stays");
     assert_eq!(sessions(&env, &["list", "--json"]).exits(0).json().as_array().unwrap().len(), 2);
