@@ -281,6 +281,22 @@ fn a_hole_behind_the_last_sync_is_set_aside_and_said() {
     }
 }
 
+/// A stale sector may make a line that is a record with the right number, but not the one that the next line follows.
+#[test]
+fn a_changed_record_behind_the_last_sync_is_not_continued() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, bytes, _) = synced_log(dir.path());
+    let all = lines(&bytes);
+    let changed = String::from_utf8(all[3].clone()).unwrap().replacen("not with my", "but with my", 1);
+    assert_ne!(changed.as_bytes(), all[3]);
+    fs::write(&path, [&all[..3].concat(), changed.as_bytes(), &all[4..].concat()].concat()).unwrap();
+    open(&path).append(&three(), now()).unwrap();
+    let mended = fs::read(&path).unwrap();
+    // The changed record is kept, because nothing shows the change but the line after it.
+    assert_eq!((holds(&mended).records, holds(&mended).repairs), (4 + 1 + 3, 1));
+    assert_eq!(fs::read(dir.path().join("audit-torn-5")).unwrap(), all[4..].concat());
+}
+
 #[test]
 fn a_change_in_what_was_synced_stays_in_the_log_and_is_found() {
     let dir = tempfile::tempdir().unwrap();
