@@ -51,7 +51,7 @@ const FILES: [(&str, &str, &[&str]); 13] = [
     (
         "h-range.toml",
         "[ensemble]\nname = \"h\"\ndescription = \"d\"\n[defaults]\ntimeout = \"1h\"\n[[invokers]]\nsource = \"i/good.toml\"\n",
-        &["5:11 out-of-range error choose a value within"],
+        &["5:11 out-of-range error for example: `timeout = 600`"],
     ),
     (
         "j-mixed.toml",
