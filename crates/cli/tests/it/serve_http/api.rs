@@ -234,6 +234,39 @@ fn a_refusal_reaches_the_model_and_a_session_answer_holds_for_the_session() {
 }
 
 #[test]
+fn an_instruction_of_a_client_is_text_and_names_no_file() {
+    let env = TestEnv::new().var("CONVERSE_SERVE_TOKEN", TOKEN);
+    std::fs::write(env.path("work/keys.txt"), "the-words-of-the-file").unwrap();
+    let gate = open(&env, &[]);
+    let mut body = question("What is 15% of 2500?");
+    body["forwardedProps"]["system"] = json!("@keys.txt");
+    let asked = run(&gate, &body);
+    assert_eq!(asked.last().unwrap().1["outcome"]["type"], "success", "{asked:?}");
+    let shown = get(&gate, &format!("/api/sessions/{}", session_of(&asked))).to_string();
+    assert!(shown.contains("@keys.txt") && !shown.contains("the-words-of-the-file"), "{shown}");
+}
+
+#[test]
+fn a_turn_goes_on_after_its_question_with_the_tools_it_was_begun_with() {
+    let write = calls([("io__write_file", json!({ "path": "note.txt", "content": "a" }))]);
+    let provider = Provider::new(Dialect::Chat, [write, text("Done.")]);
+    let env = provider.env(TestEnv::new()).var("CONVERSE_SERVE_TOKEN", TOKEN);
+    let mut gate = open(&env, &[]);
+    let mut body = question("Write it");
+    body["forwardedProps"] = json!({ "model": provider.model(), "ensembles": ["io"] });
+    let asked = run(&gate, &body);
+    let id = asked.last().unwrap().1["outcome"]["interrupts"][0]["id"].as_str().unwrap().to_owned();
+    gate.child.kill().unwrap();
+    gate.child.wait().unwrap();
+    let gate = open(&env, &[]);
+    json_of(send(&gate, "POST", &format!("/api/approvals/{id}"), TOKEN, &json!({ "decision": "once" })));
+    let rest = follow(&gate, &session_of(&asked), &asked.last().unwrap().0);
+    assert_eq!(words(&rest), "Done.", "{rest:?}");
+    let [before, after] = &provider.requests()[..] else { panic!("{:?}", provider.requests()) };
+    assert_eq!(before["tools"], after["tools"], "the tools of `io` alone");
+}
+
+#[test]
 fn a_client_that_comes_late_learns_how_a_run_failed() {
     let provider = Provider::new(Dialect::Chat, [crate::http::Answer::new(401, "application/json", "{}")]);
     let env = provider.env(TestEnv::new()).var("CONVERSE_SERVE_TOKEN", TOKEN);

@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use super::comparisons::Comparison;
+use super::runs::Props;
 use super::waiting::{Answer, Choice, Waiting, WaitingFiles};
 
 /// Writes questions down, and answers them with what was answered.
@@ -24,15 +25,15 @@ pub(super) struct LaterApprover {
     session: Uuid,
     files: WaitingFiles,
     memory: Memory,
-    model: Option<String>,
+    props: Props,
     comparison: Option<Arc<Comparison>>,
     /// The questions of the turn that has ended with them.
     pub(super) asked: Arc<Mutex<Vec<Value>>>,
 }
 
 impl LaterApprover {
-    pub(super) fn new(session: Uuid, files: WaitingFiles, memory: Memory, model: Option<String>) -> Self {
-        Self { session, files, memory, model, comparison: None, asked: Arc::default() }
+    pub(super) fn new(session: Uuid, files: WaitingFiles, memory: Memory, props: Props) -> Self {
+        Self { session, files, memory, props, comparison: None, asked: Arc::default() }
     }
 
     /// For a turn of a comparison: answers to equal questions of the others count.
@@ -189,7 +190,7 @@ impl Approver for LaterApprover {
             interrupts,
             at: World::now().to_string(),
             answers: before.answers,
-            model: self.model.clone(),
+            props: Some(self.props.clone()),
             comparison: self.comparison.as_ref().map(|comparison| comparison.id.clone()),
             questions: BTreeMap::new(),
         };

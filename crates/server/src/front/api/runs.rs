@@ -16,7 +16,7 @@ use converse_host::{Effort, Event};
 use converse_session::{Uuid, new_id};
 use http::StatusCode;
 use parking_lot::Mutex;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -63,7 +63,7 @@ struct RunAgentInput {
 }
 
 /// What else a turn is run with.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Props {
     pub(super) model: Option<String>,
@@ -125,7 +125,7 @@ impl Front {
         }
         let (session, is_new) = self.session_of(caller, thread_id.as_deref())?;
         let run = run_id.unwrap_or_else(|| format!("run-{}", World::now().as_microsecond()));
-        let props = forwarded_props.unwrap_or_default();
+        let mut props = forwarded_props.unwrap_or_default();
         let answers = resume.iter().map(answer).collect::<Result<BTreeMap<_, _>, _>>()?;
         let files = caller.waiting()?;
         let place = self.api_place()?;
@@ -141,6 +141,7 @@ impl Front {
             Some(content)
         } else {
             comparison = self.comparison_of(caller, &files, session);
+            props = files.read(session).and_then(|waiting| waiting.props).unwrap_or(props);
             if self.answered(caller, &files, session, answers)? > 0 {
                 return Err(ApiFailure::conflict("unanswered", "other approvals of this run are open"));
             }
@@ -234,8 +235,7 @@ impl Front {
         place: Place,
     ) -> Result<(), ApiFailure> {
         let files = caller.waiting()?;
-        let props =
-            Props { model: files.read(session).and_then(|waiting| waiting.model), ..Props::default() };
+        let props = files.read(session).and_then(|waiting| waiting.props).unwrap_or_default();
         let turn = NewTurn {
             session,
             is_new: false,
@@ -254,16 +254,17 @@ impl Front {
         let effort = props.effort.as_deref().map(effort).transpose()?;
         let max_cost = props.max_cost.map(max_cost).transpose()?;
         let named = props.preset.as_deref().or(props.model.as_deref());
-        let settings = self.agents.settings(named, |options| {
+        let mut settings = self.agents.settings(named, |options| {
             options.effort = effort.or(options.effort);
             options.max_cost = max_cost.or(options.max_cost);
             options.show_reasoning = true;
-            options.system = props.system.clone().or_else(|| options.system.clone());
             if let Some(ensembles) = &props.ensembles {
                 options.ensemble.clone_from(ensembles);
                 options.no_tools = ensembles.is_empty();
             }
         })?;
+        // Never an option: those are the user's, and may name files (`@FILE`).
+        settings.system = props.system.clone().or(settings.system);
         let agent = self.agents.agent(&settings)?;
         Ok((settings, agent))
     }
@@ -278,13 +279,14 @@ impl Front {
         let files = caller.waiting()?;
         props.model = props.model.or_else(|| used_model(caller, session));
         let (settings, agent) = self.checked(&props)?;
-        let named = props.preset.or(props.model);
+        let at = props.at.take();
+        props.attachments.clear();
         let mut roster = self.roster_of(caller, session, &agent.roster);
         if let Some(comparison) = &comparison {
             roster = comparison.roster(session, &roster, &sessions::required(&caller.world)?);
         }
         let memory = Memory::new(roster.rules(), &self.redactor, &caller.world);
-        let approver = LaterApprover::new(session, files.clone(), memory, named);
+        let approver = LaterApprover::new(session, files.clone(), memory, props);
         let approver = approver.comparing(comparison.clone());
         let interrupt = Interrupt::default();
         let channel = self.channels.of(&caller.principal, session);
@@ -314,8 +316,7 @@ impl Front {
             files.remove(session);
         }
         self.tell_session(caller, session, true);
-        let start =
-            if is_new { Start::New(session) } else { Start::Session { id: session, rewind: props.at } };
+        let start = if is_new { Start::New(session) } else { Start::Session { id: session, rewind: at } };
         self.turns.begin(TurnJob {
             settings,
             roster,

@@ -14,6 +14,8 @@ use converse_session::files::{open_regular, private_dir, private_file};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::runs::Props;
+
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The questions of a session and the answers so far.
@@ -25,9 +27,9 @@ pub(super) struct Waiting {
     /// By the id of the interrupt.
     #[serde(default)]
     pub(super) answers: BTreeMap<String, Answer>,
-    /// The model or preset of the turn.
+    /// What the turn was begun with, its limits and tools among them. It goes on with the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) model: Option<String>,
+    pub(super) props: Option<Props>,
     /// The comparison that the turn belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) comparison: Option<String>,
