@@ -93,6 +93,9 @@ impl Front {
         };
         let Planned { settings, transcript, answers, kept } = self.planned(&mut request, earlier.as_ref())?;
         let agent = self.agents.agent(&settings).map_err(|failure| api_error(&failure))?;
+        // Of the response that is continued, if this answers its approvals.
+        let approved =
+            earlier.as_ref().filter(|_| !answers.is_empty()).map(|(id, _)| (id.clone(), files.clone()));
         let files = if request.store { Some(files.ok_or_else(no_home)?) } else { None };
         let responder = ResponseApprover::new(answers, self.redactor.clone());
         let asked = Arc::clone(&responder.asked);
@@ -132,6 +135,13 @@ impl Front {
             };
             Keeper { files, record }
         });
+        if let Some((before, Some(files))) = approved {
+            let not_kept = |error: std::io::Error| ApiError::unavailable(None, format!("not saved: {error}"));
+            if !files.take_approvals(&before).map_err(not_kept)? {
+                let error = ApiError::conflict(format!("the approvals of `{before}` are answered already"));
+                return Err(error.with_param("input"));
+            }
+        }
         let contents = keeper.as_ref().map(|keeper| keeper.files.contents(&id));
         if let Some(Keeper { files, record }) = &keeper {
             let not_kept = |why: String| ApiError::unavailable(None, format!("not saved: {why}"));

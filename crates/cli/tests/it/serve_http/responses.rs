@@ -146,8 +146,10 @@ fn an_approval_ends_the_turn_and_the_next_request_answers_it() {
             post(&gate, ROUTE, TOKEN, &request)
         };
         assert_eq!(send(wrong).0, 400);
-        let (status, answered) = send(answer);
+        let (status, answered) = send(answer.clone());
         assert_eq!(status, 200, "{answered}");
+        let (status, again) = send(answer);
+        assert!(status == 409 && again.contains("answered already"), "a call is approved once: {again}");
         let answered = body(&answered);
         let call = item(&answered, "mcp_call");
         assert_eq!(call["status"], if approve { "completed" } else { "failed" }, "{answered}");

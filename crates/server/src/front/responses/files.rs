@@ -90,6 +90,17 @@ impl ResponseFiles {
         replace(&path, &serde_json::to_vec(record)?, Replace::PRIVATE)
     }
 
+    /// Takes the approvals of a response, durably; returns whether they were not taken before. Two requests with the
+    /// same answers would run the calls twice.
+    pub(super) fn take_approvals(&self, id: &str) -> io::Result<bool> {
+        let path = self.path(id).ok_or(io::ErrorKind::InvalidInput)?.with_extension("");
+        private_dir(&path)?;
+        match replace(&path.join("answered"), b"", Replace { only_new: true, ..Replace::PRIVATE }) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            taken => taken.map(|()| true),
+        }
+    }
+
     pub(super) fn write_events(&self, id: &str, events: &[u8]) -> io::Result<()> {
         private_dir(&self.dir.join(id))?;
         replace(&self.dir.join(id).join("events"), events, Replace::PRIVATE)
@@ -160,6 +171,13 @@ mod tests {
         files.write(&id, &record(false)).unwrap();
         assert_eq!(files.read(&id).unwrap().status(), "completed");
         assert!(files.remove(&id) && !files.remove(&id));
+    }
+
+    #[test]
+    fn approvals_are_taken_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let (files, id) = (files(dir.path()), format!("resp_{}", "a".repeat(32)));
+        assert_eq!((files.take_approvals(&id).unwrap(), files.take_approvals(&id).unwrap()), (true, false));
     }
 
     #[test]
