@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from pathlib import Path
 
@@ -120,6 +121,142 @@ def cancel():
     whole()
 
 
+# --- responses
+
+
+def respond(asked, **more):
+    return client.responses.create(model=MODEL, input=asked, **more)
+
+
+def item(response, kind):
+    found = [one for one in response.output if one.type == kind]
+    if len(found) != 1:
+        raise AssertionError(f"expected one `{kind}`, found {[one.type for one in response.output]}")
+    return found[0]
+
+
+def responded():
+    answer = respond("plain")
+    equal((answer.status, answer.output_text), ("completed", "Hello from the model."))
+    equal((answer.usage.input_tokens, answer.usage.output_tokens), (1200, 80))
+
+
+def responded_streamed():
+    with client.responses.stream(model=MODEL, input="plain") as stream:
+        deltas = [event.delta for event in stream if event.type == "response.output_text.delta"]
+        final = stream.get_final_response()
+    equal(("".join(deltas), final.output_text, final.status), ("Hello from the model.", final.output_text, "completed"))
+
+
+def continued():
+    first = respond("plain")
+    equal(respond("history", previous_response_id=first.id).output_text, "I know of 2 questions.")
+    refused(openai.NotFoundError, 404, lambda: respond("plain", previous_response_id="resp_unknown"))
+
+
+def background():
+    answer = respond("plain", background=True)
+    end = time.monotonic() + 30
+    while answer.status in ("queued", "in_progress") and time.monotonic() < end:
+        time.sleep(0.05)
+        answer = client.responses.retrieve(answer.id)
+    equal((answer.status, answer.output_text), ("completed", "Hello from the model."))
+
+
+def background_streamed():
+    stream = respond("plain", background=True, stream=True)
+    first = next(iter(stream))
+    stream.close()
+    rest = list(client.responses.retrieve(first.response.id, stream=True, starting_after=first.sequence_number))
+    equal([one.sequence_number for one in rest], list(range(1, len(rest) + 1)))
+    equal((rest[-1].type, rest[-1].response.output_text), ("response.completed", "Hello from the model."))
+
+
+def cancelled():
+    answer = respond("slow", background=True)
+    equal(client.responses.cancel(answer.id).status, "cancelled")
+    equal(client.responses.retrieve(answer.id).status, "cancelled")
+
+
+def stored():
+    answer = respond("plain")
+    (asked,) = client.responses.input_items.list(answer.id).data
+    equal((asked.role, asked.content[0].text), ("user", "plain"))
+    client.responses.delete(answer.id)
+    refused(openai.NotFoundError, 404, lambda: client.responses.retrieve(answer.id))
+    private = respond("plain", store=False)
+    refused(openai.NotFoundError, 404, lambda: client.responses.retrieve(private.id))
+
+
+def mcp_call():
+    answer = respond("ours")
+    call = item(answer, "mcp_call")
+    equal((call.server_label, call.name, json.loads(call.arguments)), ("lab", "echo", {"text": "apple"}))
+    equal((call.output, call.error, answer.output_text), ("apple", None, "The tool said apple."))
+    return "`mcp_call` items with arguments and result"
+
+
+def mcp_call_streamed():
+    with client.responses.stream(model=MODEL, input="ours") as stream:
+        kinds = [event.type for event in stream if "mcp_call" in event.type]
+        final = stream.get_final_response()
+    equal((kinds[-1], item(final, "mcp_call").output), ("response.mcp_call.completed", "apple"))
+
+
+def approval(answer):
+    first = respond("asked")
+    request = item(first, "mcp_approval_request")
+    equal((request.server_label, request.name, first.status), ("lab", "danger", "completed"))
+    given = {"type": "mcp_approval_response", "approval_request_id": request.id, **answer}
+    last = respond([given], previous_response_id=first.id)
+    equal(last.output_text, "The file is written.")
+    return item(last, "mcp_call")
+
+
+def approved():
+    equal(approval({"approve": True}).output, "wrote note.txt")
+    return "`mcp_approval_request` items"
+
+
+def denied():
+    call = approval({"approve": False, "reason": "not on a Monday"})
+    equal((call.status, call.output), ("failed", None))
+    assert "not on a Monday" in str(call.error), call.error
+
+
+def function_call():
+    tools = [{"type": "function", **TOOLS[0]["function"], "strict": False}]
+    first = respond("theirs", tools=tools)
+    call = item(first, "function_call")
+    equal((call.name, json.loads(call.arguments)), ("weather", {"city": "Oslo"}))
+    back = {"type": "function_call_output", "call_id": call.call_id, "output": "sunny"}
+    last = respond([back], previous_response_id=first.id, tools=tools)
+    equal(last.output_text, "It is sunny in Oslo.")
+    # The same without storage: the client keeps the items.
+    asked = [*user("theirs"), *(one.model_dump(exclude_none=True) for one in first.output), back]
+    equal(respond(asked, tools=tools, store=False).output_text, "It is sunny in Oslo.")
+
+
+def input_image():
+    image = {"type": "input_image", "detail": "auto", "image_url": f"data:image/png;base64,{PNG}"}
+    equal(respond(user([{"type": "input_text", "text": "picture"}, image])).output_text, "I see 1 picture.")
+
+
+def response_errors():
+    refused(openai.NotFoundError, 404, lambda: client.responses.create(model="zzz", input="plain"))
+    refused(openai.BadRequestError, 400, lambda: respond("plain", extra_body={"temprature": 1}))
+    refused(openai.BadRequestError, 400, lambda: respond("plain", tools=[{"type": "web_search"}]))
+    try:
+        respond("broken")
+    except openai.APIStatusError as error:
+        assert "scripted failure" in str(error.body), error.body
+    else:
+        raise AssertionError("expected the provider's error")
+    last = list(respond("broken", stream=True))[-1]
+    equal((last.type, last.response.status), ("response.failed", "failed"))
+    assert "scripted failure" in last.response.error.message, last.response.error
+
+
 def llm(*words):
     with tempfile.TemporaryDirectory() as home:
         model = f"- model_id: ours\n  model_name: {MODEL}\n  api_base: {BASE}\n  api_key_name: ours\n  vision: true\n"
@@ -170,6 +307,12 @@ CASES = {
         "models": models, "whole": whole, "streamed": streamed, "tools of ours": ours,
         "tools of ours, streamed": ours_streamed, "tools of theirs": theirs, "tools of theirs, streamed": theirs_streamed,
         "images": picture, "errors": errors, "a failed turn": failed_turn, "cancel": cancel,
+    },
+    "openai (Python), responses": {
+        "whole": responded, "streamed": responded_streamed, "continued": continued, "background": background,
+        "background, streamed in two parts": background_streamed, "cancel": cancelled, "input items": stored,
+        "tools of ours": mcp_call, "tools of ours, streamed": mcp_call_streamed, "approval": approved,
+        "denied": denied, "tools of theirs": function_call, "images": input_image, "errors": response_errors,
     },
     "llm": {
         "whole": lambda: llm_says(["--no-stream", "plain"], "Hello from the model.") and None,
