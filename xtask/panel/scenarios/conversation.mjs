@@ -14,7 +14,11 @@ export default {
     equal(await answer.locator("strong").allInnerTexts(), ["Oslo"]);
     equal(await answer.locator("td").allInnerTexts(), ["Oslo", "4"]);
     equal(await answer.locator("li").allInnerTexts(), ["take a coat"]);
-    holds(await answer.locator("pre span").count() > 1, "tokens of the code are marked");
+    equal(await answer.locator("pre").allInnerTexts(), ["// A comment\nfn main() { let x = 1; }"]);
+    equal(await answer.locator(".code-head").allInnerTexts(), ["rust"]);
+    const colours = await answer.locator("pre span").evaluateAll((nodes) => new Set(nodes.map((node) => getComputedStyle(node).color)).size);
+    holds(colours > 2, "comments, words and numbers of the code have colours of their own");
+    equal((await answer.innerText()).split("rust").length, 2, "the language, once more than it is named");
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await answer.locator(".code").getByRole("button", { name: "Copy" }).click();
     await until("the code is copied", async () => (await page.evaluate(() => navigator.clipboard.readText())).includes("fn main()"));
@@ -30,6 +34,25 @@ export default {
     model.release(question);
     await says(page, "The second half.");
     await settled(page);
+  },
+
+  "code appears in its block while the model still writes it": async ({ open, model }) => {
+    const question = fresh("Write code slowly");
+    // Four words arrive at once: the last ones of a line come right after HTML was made.
+    const steps = ["Look:\n\n```rust\n", "fn one() { work(); }\n", "fn two() { work(); }\n```\n\nThat is all."];
+    model.on(question, steps.flatMap((text, at) => (at ? [{ hold: `${question}-${at}` }, { text }] : [{ text }])));
+    const page = await open();
+    await ask(page, question);
+    const code = answers(page).last().locator(".code pre");
+    await says(page, "Look:");
+    for (const [at, shown] of [[1, "fn one() { work(); }"], [2, "fn one() { work(); }\nfn two() { work(); }"]]) {
+      await model.reached(`${question}-${at}`);
+      model.release(`${question}-${at}`);
+      await until(`the code is ${shown}`, async () => (await code.innerText().catch(() => "")).trimEnd() === shown);
+    }
+    await says(page, "That is all.");
+    await settled(page);
+    equal(await code.innerText(), "fn one() { work(); }\nfn two() { work(); }");
   },
 
   "reasoning is folded": async ({ open, model }) => {

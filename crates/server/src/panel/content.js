@@ -185,20 +185,23 @@ export function markdown() {
       return;
     }
     if (html !== undefined) { drawn = update(body, drawn, html); html = undefined; }
-    const rest = text.slice(covered);
+    const [place, rest] = unformatted();
     replace(tail, marked(rest, OVERRIDES));
-    const place = rest ? lastPlace() : node;
     if (tail.parentNode !== place) place.append(tail);
   };
-  /// Where text that is not formatted yet goes on: an open block of code, the last paragraph or item, or behind everything.
-  const lastPlace = () => {
-    const last = drawn.at(-1)?.node;
-    if (last?.nodeType !== Node.ELEMENT_NODE) return node;
-    const fences = text.slice(0, covered).match(/^ {0,3}(?:```|~~~)/gm)?.length ?? 0;
-    if (fences % 2) return last.querySelector("pre code") ?? node;
+  /// Where text that is not formatted yet goes on, and that text: an open block of code, the last paragraph or item, or behind everything.
+  const unformatted = () => {
+    const last = drawn.at(-1)?.node, rest = text.slice(covered);
+    if (!rest || last?.nodeType !== Node.ELEMENT_NODE) return [node, rest];
+    const fences = [...text.slice(0, covered).matchAll(/^ {0,3}(?:```|~~~)/gm)], code = last.querySelector("pre code");
+    if (fences.length % 2) {
+      // The formatted code has neither the line of the fence nor the line breaks at its end.
+      const line = text.indexOf("\n", fences.at(-1).index), begin = line < 0 ? text.length : line + 1;
+      return code ? [code, text.slice(begin + text.slice(begin, covered).replace(/\n+$/, "").length)] : [node, rest];
+    }
     let inner = last;
     while (inner.lastElementChild?.matches("p, li, ul, ol, blockquote")) inner = inner.lastElementChild;
-    return inner.matches("p, li") ? inner : node;
+    return [inner.matches("p, li") ? inner : node, rest];
   };
   const later = () => { if (!due) { due = true; requestAnimationFrame(draw); } };
   return {
@@ -219,7 +222,7 @@ export function markdown() {
 }
 
 function update(body, drawn, html) {
-  const fresh = [...sanitise(html).childNodes];
+  const fresh = [...sanitise(html).childNodes].filter((node) => node.nodeType !== Node.TEXT_NODE || node.data.trim());
   let same = 0;
   while (same < fresh.length && same < drawn.length && fresh[same].isEqualNode(drawn[same].raw)) same += 1;
   for (const { node } of drawn.slice(same)) node.remove();
@@ -235,15 +238,15 @@ function update(body, drawn, html) {
 function dress(node) {
   if (node.nodeType !== Node.ELEMENT_NODE) return node;
   const box = h("div", null, node);
-  for (const pre of box.querySelectorAll("pre")) {
-    const code = pre.querySelector("code") ?? pre;
-    const language = [...code.classList].find((cls) => cls.startsWith("language-"))?.slice(9) ?? "";
-    const frame = h("div", { class: "code" });
-    pre.replaceWith(frame);
+  // `div.code`: the language in a `span`, if there is one, and the code.
+  for (const frame of box.querySelectorAll("div.code")) {
+    const pre = frame.querySelector(":scope > pre"), language = frame.querySelector(":scope > span");
+    if (!pre) continue;
     pre.tabIndex = 0;
     pre.setAttribute("role", "group");
-    pre.setAttribute("aria-label", language || t("content.code"));
-    append(frame, [h("div", { class: "code-head" }, h("span", null, language), copyButton(() => code.textContent)), pre]);
+    pre.setAttribute("aria-label", language?.textContent || t("content.code"));
+    const copied = () => pre.textContent;
+    replace(frame, language ? h("div", { class: "code-head" }, language, copyButton(copied)) : copyButton(copied, { class: "over" }), pre);
   }
   for (const grid of box.querySelectorAll("table")) {
     const frame = h("div", { class: "scroll-x", tabindex: "0", role: "group", "aria-label": t("content.table") });

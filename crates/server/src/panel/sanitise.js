@@ -1,7 +1,7 @@
 // The second wall before the page: the server's HTML of an answer, rebuilt node by node from an allow-list.
 
-const TAGS = new Set("p h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code em strong del hr br table thead tbody tr th td a span".split(" "));
-const CLASSES = /^(?:[kscnfto]|language-[\w+#.-]{1,40})$/;
+const TAGS = new Set("p div h1 h2 h3 h4 h5 h6 ul ol li blockquote pre code em strong del hr br table thead tbody tr th td a span".split(" "));
+const CLASSES = /^(?:code|wide|plain|to|image|raw|task|right|centre|keyword|type|string|number|comment|added|removed|strong|dim)$/;
 const LINK = /^(?:https?:|mailto:)/i;
 const DROPPED = new Set("script style template iframe object embed svg math noscript title textarea select head".split(" "));
 
@@ -44,12 +44,11 @@ function copy(from, to, depth) {
     if (!TAGS.has(tag) || depth > 100) { if (depth <= 100) copy(node, to, depth + 1); else to.append(...marked(node.textContent, OVERRIDES)); continue; }
     const made = document.createElement(tag);
     if (tag === "a") link(node, made);
-    if (tag === "span" || tag === "code") {
+    if (["span", "div", "th", "td"].includes(tag)) {
       const classes = [...node.classList].filter((name) => CLASSES.test(name));
       if (classes.length) made.className = classes.join(" ");
     }
     if (tag === "ol" && /^\d{1,9}$/.test(node.getAttribute("start") ?? "")) made.setAttribute("start", node.getAttribute("start"));
-    if ((tag === "th" || tag === "td") && /^(left|right|center)$/.test(node.getAttribute("align") ?? "")) made.classList.add(`align-${node.getAttribute("align")}`);
     copy(node, made, depth + 1);
     to.append(made);
   }
