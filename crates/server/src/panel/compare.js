@@ -161,7 +161,7 @@ function column(item, title, id, ctx, onChange) {
     thread.load(full.messages, { total: full.total });
     if (full.waiting) for (const one of (await ctx.api.get("/api/approvals", undefined, { signal: ctx.signal })).items) if (one.session === item.id) thread.ask(one);
     show();
-    ctx.api.follow(`/api/sessions/${item.id}/events`, { after: `${full.total}.0.0${full.running ? "" : "e"}`, signal: ctx.signal, onEvent: (event, position, before) => {
+    ctx.api.follow(`/api/sessions/${item.id}/events`, { after: `${full.total}.0.0${full.running || end === "failed" ? "" : "e"}`, signal: ctx.signal, onEvent: (event, position, before) => {
       thread.apply(event, position, before);
       const type = event.type === "CUSTOM" ? event.name : event.type;
       if (!apply[type]) return;
