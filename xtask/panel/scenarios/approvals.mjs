@@ -1,12 +1,13 @@
 import { answers, ask, card, count, equal, fresh, holds, says, session, settled } from "../pages.mjs";
 import { until } from "../waiting.mjs";
 
-/// Asks for one call of `lab.danger`, and answers after it.
-async function dangerous(open, model, path, question = fresh("Do something dangerous")) {
-  model.on(question, [{ call: ["lab.danger", { path }] }], (body) => [{ text: `The tool said: ${body.messages.findLast((one) => one.role === "tool").content}` }]);
+/// Asks for one call of `lab.danger`, about which a rule asks, or of another tool, and answers after it.
+async function dangerous(open, model, path, tool = "lab.danger") {
+  const question = fresh("Do something dangerous");
+  model.on(question, [{ call: [tool, { path }] }], (body) => [{ text: `The tool said: ${body.messages.findLast((one) => one.role === "tool").content}` }]);
   const page = await open();
   await ask(page, question);
-  await card(page, "lab.danger").getByRole("button", { name: "Allow once" }).waitFor();
+  await card(page, tool).getByRole("button", { name: "Allow once" }).waitFor();
   return page;
 }
 
@@ -32,23 +33,54 @@ export default {
   },
 
   "for this session: the next call of the session does not ask": async ({ open, model }) => {
-    const page = await dangerous(open, model, "session.txt");
-    await card(page, "lab.danger").getByRole("button", { name: "Allow for this session" }).click();
-    await says(page, "wrote session.txt");
+    const page = await dangerous(open, model, "session.txt", "lab.note");
+    await card(page, "lab.note").getByRole("button", { name: "Allow for this session" }).click();
+    await says(page, "kept session.txt");
     await settled(page);
     const again = fresh("Once more");
-    model.on(again, [{ call: ["lab.danger", { path: "session.txt" }] }], [{ text: "It did not ask." }]);
+    model.on(again, [{ call: ["lab.note", { path: "another.txt" }] }], [{ text: "It did not ask." }]);
     await ask(page, again);
     await says(page, "It did not ask.");
   },
 
-  "the rule that asks and the pattern of an answer are named": async ({ open, model }) => {
-    const page = await dangerous(open, model, "pattern.txt");
+  "a rule that asks is named with its place, and no answer outlasts it": async ({ open, model }) => {
+    const page = await dangerous(open, model, "rule.txt");
     const form = card(page, "lab.danger").locator("form.decision");
-    holds((await form.innerText()).includes("Rule that asks"), "the rule is named");
-    holds((await form.locator("code.pattern").innerText()).includes("lab.danger"), "the pattern is named");
+    holds(/Rule that asks\s+lab\.danger .*config\.toml:\d+/.test(await form.innerText()), "the rule, its file and its line are named");
+    equal(await form.getByRole("button", { name: /session|Always/ }).count(), 0, "answers that outlast the call");
     await form.getByRole("button", { name: "Deny" }).click();
     await settled(page);
+  },
+
+  "always: a call that fits the chosen pattern does not ask, another one does": async ({ open, model }) => {
+    const page = await dangerous(open, model, "always/one.txt", "lab.note");
+    const form = card(page, "lab.note").locator("form.decision");
+    equal(await form.locator("code.pattern").innerText(), 'lab.note {"path":"always/one.txt"}');
+    await form.getByLabel("“Always” covers").selectOption("path=always/**");
+    equal(await form.locator("code.pattern").innerText(), "lab.note path=always/**");
+    await form.getByRole("button", { name: "Always allow" }).click();
+    await says(page, "kept always/one.txt");
+    await settled(page);
+    const fits = fresh("Fits the pattern"), other = fresh("Does not fit");
+    model.on(fits, [{ call: ["lab.note", { path: "always/two.txt" }] }], [{ text: "It did not ask." }]);
+    model.on(other, [{ call: ["lab.note", { path: "elsewhere.txt" }] }], [{ text: "It asked." }]);
+    await ask(page, fits);
+    await says(page, "It did not ask.");
+    await settled(page);
+    await ask(page, other);
+    await card(page, "lab.note").getByRole("button", { name: "Deny" }).click();
+    await says(page, "It asked.");
+  },
+
+  "always: another conversation does not ask either": async ({ open, model }) => {
+    const page = await dangerous(open, model, "kept.txt", "lab.note");
+    await card(page, "lab.note").getByRole("button", { name: "Always allow" }).click();
+    await says(page, "kept kept.txt");
+    const again = fresh("In another conversation");
+    model.on(again, [{ call: ["lab.note", { path: "kept.txt" }] }], [{ text: "It did not ask." }]);
+    const other = await open();
+    await ask(other, again);
+    await says(other, "It did not ask.");
   },
 
   "an approval survives a reload": async ({ open, model }) => {

@@ -7,28 +7,34 @@ import { extend, t } from "./strings.js";
 extend({
   en: {
     "decision.ask": "Allow this invocation?", "decision.rule": "Rule that asks", "decision.effects": "Effects", "decision.labels": "Data in this conversation", "decision.sandbox": "Sandbox",
-    "decision.once": "Allow once", "decision.session": "Allow for this session", "decision.always": "Always allow", "decision.deny": "Deny", "decision.pattern": "The answer covers",
+    "decision.once": "Allow once", "decision.session": "Allow for this session", "decision.always": "Always allow", "decision.deny": "Deny", "decision.pattern": "“Always” covers", "decision.sessionReach": "This tool with any arguments, in this conversation, until the server ends",
     "decision.comment": "Reason, which the model reads", "decision.edit": "Edit parameters", "decision.editing": "Parameters as JSON", "decision.badJson": "The parameters are not a JSON object: {reason}",
     "decision.sent": "Answered", "decision.already": "This approval was answered elsewhere.", "decision.exact": "only this exact invocation",
     "decision.done.once": "Allowed once", "decision.done.session": "Allowed for this session", "decision.done.always": "Always allowed", "decision.done.deny": "Denied", "decision.by": "by {by}",
   },
   ru: {
     "decision.ask": "Разрешить этот вызов?", "decision.rule": "Правило, которое спрашивает", "decision.effects": "Действие", "decision.labels": "Данные в беседе", "decision.sandbox": "Песочница",
-    "decision.once": "Разрешить один раз", "decision.session": "Разрешить в этой беседе", "decision.always": "Разрешать всегда", "decision.deny": "Запретить", "decision.pattern": "Ответ распространяется на",
+    "decision.once": "Разрешить один раз", "decision.session": "Разрешить в этой беседе", "decision.always": "Разрешать всегда", "decision.deny": "Запретить", "decision.pattern": "«Всегда» распространяется на", "decision.sessionReach": "Этот инструмент с любыми параметрами, в этой беседе, пока работает сервер",
     "decision.comment": "Причина, её прочтёт модель", "decision.edit": "Изменить параметры", "decision.editing": "Параметры в JSON", "decision.badJson": "Параметры — не объект JSON: {reason}",
     "decision.sent": "Отвечено", "decision.already": "На этот запрос уже ответили в другом месте.", "decision.exact": "только этот самый вызов",
     "decision.done.once": "Разрешено один раз", "decision.done.session": "Разрешено в этой беседе", "decision.done.always": "Разрешено всегда", "decision.done.deny": "Запрещено", "decision.by": "ответил: {by}",
   },
 });
 
+/// What an answer "always" covers, written out. A pattern of the server is `tool`, `arguments` or `NAME=PATTERN`.
+function covered({ ensemble, tool, arguments: args }, pattern) {
+  const part = { tool: "", arguments: JSON.stringify(args ?? {}) }[pattern] ?? pattern;
+  return `${ensemble}.${tool} ${part.length > 400 ? `${part.slice(0, 400)}…` : part}`.trimEnd();
+}
+
 /// The form of one approval of the contract. `onDecide({decision, pattern?, comment?, arguments?})` sends the answer;
 /// if it fails the form can be used again. `only` lists the decisions that are offered; `titled` puts the question on top.
 export function decisionForm(approval, onDecide, { titled = false, only } = {}) {
   const patterns = approval.patterns ?? [];
   const id = `d${Math.random().toString(36).slice(2)}`;
-  const pattern = h("select", { id: `${id}-p` }, patterns.map((item) => h("option", { value: item.pattern }, item.text ? `${item.pattern} — ${item.text}` : item.pattern)));
+  const pattern = h("select", { id: `${id}-p` }, patterns.map((item) => h("option", { value: item.pattern }, item.text || item.pattern)));
   const exact = h("code", { class: "pattern" });
-  const showPattern = () => replace(exact, visible(pattern.value));
+  const showPattern = () => replace(exact, visible(covered(approval, pattern.value)));
   pattern.addEventListener("change", showPattern);
   showPattern();
   const comment = h("input", { id: `${id}-c`, type: "text", maxlength: "2000", dir: "auto", autocomplete: "off" });
@@ -46,7 +52,7 @@ export function decisionForm(approval, onDecide, { titled = false, only } = {}) 
         if (!answer.arguments || typeof answer.arguments !== "object" || Array.isArray(answer.arguments)) throw new Error("{ } expected");
       } catch (error) { problem.textContent = t("decision.badJson", { reason: error.message }); problem.hidden = false; edited.focus(); return; }
     }
-    if ((decision === "session" || decision === "always") && pattern.value) answer.pattern = pattern.value;
+    if (decision === "always" && pattern.value) answer.pattern = pattern.value;
     if (comment.value.trim()) answer.comment = comment.value.trim();
     for (const control of controls()) control.disabled = true;
     try {
@@ -75,10 +81,10 @@ export function decisionForm(approval, onDecide, { titled = false, only } = {}) 
       approval.effects && [h("dt", null, t("decision.effects")), h("dd", null, visible([approval.effects].flat().join(", ")))],
       approval.labels?.length > 0 && [h("dt", null, t("decision.labels")), h("dd", null, approval.labels.map((label) => h("span", { class: "chip warn" }, name(label))))],
       approval.sandbox && [h("dt", null, t("decision.sandbox")), h("dd", null, visible(typeof approval.sandbox === "string" ? approval.sandbox : JSON.stringify(approval.sandbox)))],
-      patterns.length > 0 && (offer("session") || offer("always")) && [h("dt", null, h("label", { for: `${id}-p` }, t("decision.pattern"))), h("dd", { class: "col" }, patterns.length > 1 ? pattern : [visible(patterns[0].text ?? "")], exact)]),
+      patterns.length > 0 && offer("always") && [h("dt", null, h("label", { for: `${id}-p` }, t("decision.pattern"))), h("dd", { class: "col" }, patterns.length > 1 ? pattern : [visible(patterns[0].text ?? "")], exact)]),
     h("div", { class: "row" },
       offer("once") && button(t("decision.once"), { class: "primary", icon: "check", onclick: () => decide("once") }),
-      offer("session") && button(t("decision.session"), { onclick: () => decide("session") }),
+      offer("session") && button(t("decision.session"), { title: t("decision.sessionReach"), onclick: () => decide("session") }),
       offer("always") && patterns.length > 0 && button(t("decision.always"), { onclick: () => decide("always") }),
       edit),
     h("div", { class: "row deny" }, h("label", { for: `${id}-c`, class: "hidden" }, t("decision.comment")), comment, offer("deny") && button(t("decision.deny"), { class: "danger", icon: "cross", onclick: () => decide("deny") })),
