@@ -120,6 +120,11 @@ impl Store {
         Ok(if loaded.is_waiting() { loaded } else { loaded.answered() })
     }
 
+    /// Reads a session in which a turn runs, without locking or writing. Invocations without a result are open.
+    pub fn read_running(&self, id: Uuid) -> Result<Loaded, SessionError> {
+        journal::read_open(&self.existing(id)?)
+    }
+
     /// Reads a session as it would be after repairs, without locking or writing.
     pub fn read(&self, id: Uuid) -> Result<Loaded, SessionError> {
         journal::read(&self.existing(id)?)

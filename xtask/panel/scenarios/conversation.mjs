@@ -133,7 +133,7 @@ export default {
     await ask(page, question);
     await card(page, "lab.gate").waitFor();
     await page.reload();
-    await card(page, "lab.gate").waitFor();
+    await until("the card still runs", async () => (await card(page, "lab.gate").getAttribute("data-tone").catch(() => "")) === "run");
     server.openGate(gate);
     await says(page, "After.");
     await settled(page);

@@ -285,6 +285,45 @@ fn a_client_that_comes_late_learns_how_a_run_failed() {
 }
 
 #[test]
+fn an_invocation_that_runs_has_no_result_for_a_client_that_comes_late() {
+    let provider = Provider::new(Dialect::Chat, [calls([("t__wait", json!({}))]), text("Done.")]);
+    let env = provider.env(TestEnv::new()).var("CONVERSE_SERVE_TOKEN", TOKEN);
+    env.write(
+        "home/.config/converse/ensembles/t.toml",
+        "[ensemble]\nname = \"t\"\n[[invokers]]\nname = \"wait\"\ndescription = \"Waits\"\npermission = \"allow\"\n\
+         command = { argv = [\"cat\", \"pipe\"] }\n",
+    );
+    env.shell("mkfifo pipe").exits(0);
+    let gate = open(&env, &["-e", "t"]);
+    let mut body = question("Wait");
+    body["forwardedProps"] = json!({ "model": provider.model() });
+    let body = body.to_string();
+    let more = format!(
+        "authorization: Bearer {TOKEN}\r\naccept: application/json\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let begun = json_of(gate.ask(&head(&gate, "POST", "/api/runs", &more)));
+    let id = begun["session"].as_str().unwrap();
+    let session = format!("/api/sessions/{id}");
+    let pipe = env.path("work/pipe");
+    // It opens when the tool reads.
+    let open = move || std::fs::File::options().write(true).open(pipe).unwrap();
+    let pipe = converse_testkit::hang_guard::run("the tool reads", open);
+    let results = |shown: &Value| {
+        let messages = shown["messages"].as_array().unwrap().iter();
+        messages.filter(|one| one["role"] == "tool").map(|one| one["outcome"].clone()).collect::<Vec<_>>()
+    };
+    let shown = get(&gate, &session);
+    assert_eq!((&shown["running"], results(&shown)), (&json!(true), vec![]), "{shown}");
+    drop(pipe);
+    let end = follow(&gate, id, &format!("{}.0.0", shown["total"]));
+    assert_eq!(end.last().unwrap().1["outcome"]["type"], "success", "{end:?}");
+    assert_eq!(types(&end).iter().filter(|kind| **kind == "TOOL_CALL_RESULT").count(), 1, "{end:?}");
+    assert_eq!(results(&get(&gate, &session)), ["success"]);
+}
+
+#[test]
 fn another_question_ends_what_waits() {
     let env = TestEnv::new().var("CONVERSE_SERVE_TOKEN", TOKEN);
     let gate = open(&env, &[]);

@@ -153,7 +153,10 @@ impl Front {
         let limit = query.number("limit")?.unwrap_or(200).clamp(1, MAX_MESSAGES);
         let store = sessions::required(&caller.world)?;
         let reader = store.clone();
-        let loaded = blocking(move || reader.read_waiting(id)).await??;
+        // An invocation that runs has no result yet.
+        let is_running = self.channels.is_running(&caller.principal, id);
+        let read = move || if is_running { reader.read_running(id) } else { reader.read_waiting(id) };
+        let loaded = blocking(read).await??;
         let total = loaded.transcript.as_slice().len();
         let from = query.number("from")?.unwrap_or_else(|| first_shown(loaded.transcript.as_slice(), limit));
         let mut body = self.item_of(caller, &store, id)?;
