@@ -58,11 +58,12 @@ export async function long(server, model, copies) {
   const id = await made(server, model, question, [{ text: "The answer number N." }]);
   const response = await fetch(`${server.base}/api/sessions/${id}/export?format=json`, { headers: server.headers });
   const one = await response.json();
-  const key = one.canisters ? "canisters" : "messages";
-  const list = Array.from({ length: copies }, (_, at) => structuredClone(one[key])).flat();
-  const numbered = list.map((entry, at) => JSON.parse(JSON.stringify(entry).replaceAll("number N", `number ${(at - 1) / 2 + 1}`)));
-  numbered.forEach((entry, at) => { entry[key === "canisters" ? "number" : "index"] = at + (one[key][0].number ?? one[key][0].index ?? 0); });
-  const made_ = await fetch(`${server.base}/api/sessions/import`, { method: "POST", headers: { ...server.headers, "Content-Type": "application/json" }, body: JSON.stringify({ ...one, [key]: numbered }) });
+  // Entries are numbered from 1, and no two replies have the same turn.
+  const canisters = Array.from({ length: copies }, (_, at) => one.canisters.map((entry, within) => {
+    const { canister, ...more } = JSON.parse(JSON.stringify(entry).replaceAll("number N", `number ${at + 1}`));
+    return { ...more, number: at * one.canisters.length + within + 1, canister: canister.turn === undefined ? canister : { ...canister, turn: at + 1 } };
+  })).flat();
+  const made_ = await fetch(`${server.base}/api/sessions/import`, { method: "POST", headers: { ...server.headers, "Content-Type": "application/json" }, body: JSON.stringify({ ...one, canisters }) });
   if (!made_.ok) throw new Error(`import: ${made_.status} ${await made_.text()}`);
   return (await made_.json()).id;
 }

@@ -115,8 +115,10 @@ export default {
     const page = await open();
     const chooser = page.waitForEvent("filechooser");
     await page.getByRole("button", { name: "Attach files" }).click();
-    await (await chooser).setFiles({ name, mimeType: "text/plain", buffer: Buffer.from("<svg xmlns='http://www.w3.org/2000/svg' onload='window.HACKED=1'/>") });
-    await page.locator(".composer .file").waitFor();
+    // A text becomes a part of the message; what says that it is a picture is kept as a file.
+    const buffer = Buffer.from("<svg xmlns='http://www.w3.org/2000/svg' onload='window.HACKED=1'/>");
+    await (await chooser).setFiles([{ name, mimeType: "text/plain", buffer }, { name, mimeType: "image/svg+xml", buffer }]);
+    await until("two files are attached", async () => (await page.locator(".composer .file").count()) === 2);
     await until("the upload has ended", () => page.getByRole("button", { name: "Send", exact: true }).isVisible());
     await box(page).fill(question);
     await until("it can be sent", () => page.getByRole("button", { name: "Send", exact: true }).isEnabled());
@@ -125,7 +127,9 @@ export default {
     await settled(page);
     await clickAll(page);
     const id = page.url().split("#/s/")[1];
+    holds((await page.locator(".msg.user").innerText()).includes(`${name}:`), "the name of the text is shown as it is");
     const file = (await server.get(`/api/sessions/${id}`)).messages[0].content.find((part) => part.sha256);
+    equal(file.name, name);
     const response = await fetch(`${server.base}${file.url}`, { headers: server.headers });
     holds(!/html|svg|xml/.test(response.headers.get("content-type")), "the content is not served as a page");
     equal(response.headers.get("x-content-type-options"), "nosniff");
