@@ -254,6 +254,12 @@ export default {
     await says(page, question);
   },
 
+  "an error is shown on a page that opens after it": async ({ open, model, server }) => {
+    const id = await made(server, model, fresh("An error before"), [{ status: 400, message: "refused before anybody looked" }]);
+    const page = await open(`#/s/${id}`);
+    await thread(page).getByRole("alert").getByText("refused before anybody looked").waitFor();
+  },
+
   "a file is attached by the file dialog, and stays over a reload": async ({ open, model }) => {
     const question = fresh("About a picture");
     model.on(question, [{ text: "A picture." }]);
