@@ -158,7 +158,8 @@ pub(crate) fn wait(child: Child) -> Ran {
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) ran: Ran,
-    /// The most memory it held at a time, in MiB; without its children.
+    /// The most memory of its own that it held at a time, in MiB: without its children and without the files that it
+    /// maps. How much of a program file is in memory depends on the machine and on how the program was built.
     pub(crate) peak: u64,
 }
 
@@ -170,11 +171,14 @@ pub(crate) fn measure(child: Child) -> Measured {
     Measured { ran, peak: peak / 1024 }
 }
 
-/// In KiB; none once it has ended.
+/// In KiB, without mapped files; none once it has ended.
 fn high_water(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix(" kB")?.parse().ok()
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().strip_suffix(" kB")?.parse::<u64>().ok()
+    };
+    Some(field("VmHWM:")?.saturating_sub(field("RssFile:")?))
 }
 
 /// Looks at it until it has ended.

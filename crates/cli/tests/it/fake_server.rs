@@ -10,7 +10,7 @@ use crate::provider::Provider;
 /// The directory of descriptors within a test's own.
 const DIRECTORY: &str = "servers";
 /// The most that any of this may cost us, in MiB.
-pub(crate) const MEMORY: u64 = 150;
+pub(crate) const MEMORY: u64 = 125;
 /// A name for the one that misbehaves.
 pub(crate) const BROKEN: &str = "broken";
 
