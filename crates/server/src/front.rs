@@ -8,6 +8,7 @@ mod api;
 mod body;
 mod by_hand;
 mod completions;
+mod entries;
 mod observing;
 mod pages;
 mod responses;

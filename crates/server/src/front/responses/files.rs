@@ -6,7 +6,7 @@
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use converse_canister::{InvocationId, Transcript};
 use converse_host::world::World;
@@ -15,10 +15,14 @@ use converse_session::files::{Replace, open_regular, private_dir, replace};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Responses of one principal, and their age. More are removed, the oldest first.
+use crate::front::entries::entries;
+
+/// Responses of one principal, their age, and their bytes with attachments and events. More are removed, the oldest first.
 const MAX_KEPT: usize = 1000;
 const MAX_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
+const MAX_TOTAL: u64 = 1024 * 1024 * 1024;
 
+/// Bytes of one file.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// A stored response.
@@ -123,18 +127,14 @@ impl ResponseFiles {
 
     /// Removes what is too old or too much.
     pub(super) fn sweep(&self) {
-        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
-        let mut kept: Vec<(SystemTime, String)> = entries
-            .filter_map(|entry| {
-                let id = entry.file_name().to_str()?.strip_suffix(".json")?.to_owned();
-                Some((entry.metadata().ok()?.modified().ok()?, id))
-            })
-            .collect();
-        kept.sort();
-        let surplus = kept.len().saturating_sub(MAX_KEPT);
-        for (index, (at, id)) in kept.iter().enumerate() {
-            if index < surplus || at.elapsed().is_ok_and(|age| age > MAX_AGE) {
-                self.remove(id);
+        let mut kept = entries(&self.dir);
+        kept.retain(|entry| is_id(&entry.id));
+        let (mut number, mut bytes) = (kept.len(), kept.iter().map(|entry| entry.bytes).sum::<u64>());
+        for entry in kept {
+            if number > MAX_KEPT || bytes > MAX_TOTAL || entry.is_older_than(MAX_AGE) {
+                self.remove(&entry.id);
+                number -= 1;
+                bytes = bytes.saturating_sub(entry.bytes);
             }
         }
     }
@@ -192,5 +192,27 @@ mod tests {
         }
         files.sweep();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), MAX_KEPT);
+    }
+
+    #[test]
+    fn bytes_of_stored_responses_are_bounded_with_attachments_and_events() {
+        let dir = tempfile::tempdir().unwrap();
+        let (files, ids) = (files(dir.path()), [0, 1, 2].map(|index| format!("resp_{index:032x}")));
+        let sized = |path: PathBuf, bytes: u64| fs::File::create(path).unwrap().set_len(bytes).unwrap();
+        for (id, age) in ids.iter().zip([3, 2, 1]) {
+            files.write(id, &record(false)).unwrap();
+            let path = files.path(id).unwrap();
+            fs::create_dir_all(path.with_extension("").join("content")).unwrap();
+            sized(path.with_extension("").join("content/a"), MAX_TOTAL / 4);
+            sized(path.with_extension("").join("events"), MAX_TOTAL / 8);
+            let at = std::time::SystemTime::now() - Duration::from_secs(600 * age);
+            for path in [path.with_extension(""), path] {
+                fs::File::open(path).unwrap().set_modified(at).unwrap();
+            }
+        }
+        files.sweep();
+        let kept = ids.map(|id| files.read(&id).is_some());
+        assert_eq!(kept, [false, true, true]);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 4, "the directory is removed too");
     }
 }
