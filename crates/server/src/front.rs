@@ -9,6 +9,7 @@ mod body;
 mod by_hand;
 mod completions;
 mod entries;
+mod idempotency;
 mod observing;
 mod pages;
 mod responses;
@@ -35,6 +36,7 @@ use tokio_util::sync::CancellationToken;
 use self::agents::Agents;
 pub use self::api::Renderers;
 use self::api::{Channels, Comparisons, SessionRules, Uploads};
+use self::idempotency::{KeyedRequest, RunningKeys, keyed_route};
 pub(crate) use self::pages::door;
 use self::pages::guarded;
 use self::responses::LiveResponses;
@@ -101,6 +103,7 @@ pub struct Front {
     worlds: Mutex<HashMap<Principal, Arc<World>>>,
     channels: Channels,
     live_responses: LiveResponses,
+    running_keys: RunningKeys,
     uploads: Uploads,
     comparisons: Comparisons,
     session_rules: Mutex<SessionRules>,
@@ -146,6 +149,7 @@ impl Front {
             worlds: Mutex::default(),
             channels: Channels::default(),
             live_responses: LiveResponses::default(),
+            running_keys: RunningKeys::default(),
             uploads: Uploads::default(),
             comparisons: Comparisons::default(),
             session_rules: Mutex::default(),
@@ -199,10 +203,24 @@ impl Front {
 
     /// Answers a request.
     pub(crate) async fn answer(self: &Arc<Self>, parts: &Parts, body: Bytes, admission: &Admission) -> Reply {
-        if parts.uri.path().starts_with("/api/") {
-            let mut reply = guarded(self.answer_api(parts, body, admission).await);
-            reply.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        let reply = match keyed_route(parts) {
+            Some(route) => {
+                let (parts, admission) = (parts.clone(), admission.clone());
+                self.answer_once(KeyedRequest { route, parts, body, admission }).await
+            }
+            None => self.route(parts, &body, admission).await,
+        };
+        if !parts.uri.path().starts_with("/api/") {
             return reply;
+        }
+        let mut reply = guarded(reply);
+        reply.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        reply
+    }
+
+    async fn route(self: &Arc<Self>, parts: &Parts, body: &[u8], admission: &Admission) -> Reply {
+        if parts.uri.path().starts_with("/api/") {
+            return self.answer_api(parts, body, admission).await;
         }
         if let Some(page) = self.page(parts).filter(|_| self.options.panel) {
             return guarded(page);
@@ -211,8 +229,8 @@ impl Front {
         match (&parts.method, segments.as_slice()) {
             (&Method::GET, ["v1", "models"]) => self.models(),
             (&Method::GET, ["v1", "models", id @ ..]) => self.model(&id.join("/")),
-            (&Method::POST, ["v1", "chat", "completions"]) => self.chat(&body, admission).await,
-            (_, ["v1", "responses", rest @ ..]) => self.responses(parts, rest, &body, admission).await,
+            (&Method::POST, ["v1", "chat", "completions"]) => self.chat(body, admission).await,
+            (_, ["v1", "responses", rest @ ..]) => self.responses(parts, rest, body, admission).await,
             (_, ["v1", "models", ..]) => method_not_allowed("GET"),
             (_, ["v1", "chat", "completions"]) => method_not_allowed("POST"),
             _ => error(&ApiError::not_found("route", parts.uri.path())),

@@ -38,6 +38,7 @@ pub(super) use self::uploads::{MAX_FILE as MAX_UPLOAD, Uploads};
 use self::waiting::{Answer, WaitingFiles};
 use super::body::{EventBody, event_stream};
 use super::completions::random_id;
+use super::idempotency::no_turn;
 use super::{Front, json_reply};
 use crate::access::{Admission, Principal};
 use crate::http_server::Reply;
@@ -73,6 +74,11 @@ impl Caller {
     }
 }
 
+/// Returns an error of `/api`.
+pub(super) fn refused(status: StatusCode, code: &'static str, message: String) -> Reply {
+    ApiFailure::new(status, code, message).reply()
+}
+
 /// Runs work that waits for the disk beside the other requests.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiFailure> {
     let failed = |_| ApiFailure::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the request crashed");
@@ -83,13 +89,13 @@ impl Front {
     pub(super) async fn answer_api(
         self: &Arc<Self>,
         parts: &Parts,
-        body: Bytes,
+        body: &[u8],
         admission: &Admission,
     ) -> Reply {
         let principal = admission.principal.clone();
         let caller = Caller { world: self.world_of(&principal), principal };
-        let answered = self.api(&caller, parts, &body).await;
-        answered.unwrap_or_else(|failure| failure.reply())
+        let answered = self.api(&caller, parts, body).await;
+        answered.unwrap_or_else(|failure| no_turn(failure.reply()))
     }
 
     async fn api(self: &Arc<Self>, caller: &Caller, parts: &Parts, body: &[u8]) -> Result<Reply, ApiFailure> {

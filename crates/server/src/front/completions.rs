@@ -20,6 +20,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::agents::client_roster;
 use super::body::{EventBody, event_stream};
+use super::idempotency::no_turn;
 use super::observing::{Narrator, api_error};
 use super::turns::{NobodyToAsk, Observer, Start, TurnJob};
 use super::{Front, error, json};
@@ -59,7 +60,7 @@ impl Front {
         };
         let (head, stream, include_usage, job, events) = match answer.await {
             Ok(answer) => answer,
-            Err(refused) => return error(&refused),
+            Err(refused) => return no_turn(error(&refused)),
         };
         if stream {
             let (sender, bytes) = unbounded_channel();

@@ -25,6 +25,7 @@ use self::live::{Keeper, Live, ResponseObserver, split};
 use super::agents::client_roster;
 use super::body::{EventBody, event_stream};
 use super::completions::{AsksClient, now, random_id, with_system};
+use super::idempotency::no_turn;
 use super::observing::{Narrator, api_error};
 use super::turns::{NobodyToAsk, Start, TurnJob};
 use super::{Front, error, json, method_not_allowed};
@@ -75,9 +76,13 @@ impl Front {
             (_, [_, "input_items"]) => return method_not_allowed("GET"),
             _ => Err(ApiError::not_found("route", parts.uri.path())),
         };
-        answered.unwrap_or_else(|refused| error(&refused))
+        answered.unwrap_or_else(|refused| no_turn(error(&refused)))
     }
 
+    /// Begins the turn of a response.
+    ///
+    /// # Errors
+    /// No turn began.
     async fn create_response(
         self: &Arc<Self>,
         body: &[u8],
@@ -197,7 +202,8 @@ impl Front {
         }
         live.ended.cancelled().await;
         drop(receiver);
-        live.failed().map_or_else(|| Ok(json(StatusCode::OK, live.body())), Err)
+        let failed = live.failed().map(|failed| error(&failed));
+        Ok(failed.unwrap_or_else(|| json(StatusCode::OK, live.body())))
     }
 
     fn planned(

@@ -1,0 +1,315 @@
+//! `Idempotency-Key`: the same key of the same principal never runs a turn twice, also after a restart.
+//!
+//! The key is saved before the request is answered, and the answer when it is complete. Both happen on a task of its own,
+//! so that a client that leaves loses nothing: it sends the request again and gets the answer.
+
+mod files;
+
+use std::collections::HashMap;
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use converse_canister::Digest;
+use converse_session::digest;
+use http::header::{HeaderName, RETRY_AFTER};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Body as _;
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
+
+use self::files::{Answer, Asked, KeyFiles, MAX_ANSWER, MAX_KEYS, Record, State};
+use super::body::EventBody;
+use super::{Front, api, error};
+use crate::access::{Admission, Principal};
+use crate::http_server::Reply;
+use crate::openai::{ApiError, FailureKind};
+
+const KEY: &str = "idempotency-key";
+const MAX_KEY_BYTES: usize = 255;
+
+/// Says that an answer is that of an earlier request.
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// Keys whose requests are being answered. The lock is held while files are read and written.
+pub(super) type RunningKeys = Mutex<HashMap<(Principal, Digest), Asked>>;
+
+/// An extension of the reply to a request that began no turn: its key can be used again.
+#[derive(Debug, Clone, Copy)]
+struct NoTurn;
+
+/// Marks the reply to a request that began no turn.
+pub(super) fn no_turn(mut reply: Reply) -> Reply {
+    reply.extensions_mut().insert(NoTurn);
+    reply
+}
+
+/// Why a request with a key is not answered.
+#[derive(Debug)]
+enum Refusal {
+    BadKey,
+    OtherRequest,
+    Running,
+    Cut,
+    NotKept,
+    Full,
+    NoHome,
+    Disk(io::Error),
+}
+
+impl Refusal {
+    fn reply(&self, route: &str) -> Reply {
+        let (status, code, message) = match self {
+            Self::BadKey => {
+                let expected = format!("expected one header of 1 to {MAX_KEY_BYTES} ASCII characters");
+                (StatusCode::BAD_REQUEST, "bad-idempotency-key", expected)
+            }
+            Self::OtherRequest => (
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "idempotency-key-reused",
+                "the key was used for another request".to_owned(),
+            ),
+            Self::Running => (
+                StatusCode::CONFLICT,
+                "idempotency-key-in-use",
+                "the turn of this key is still running".to_owned(),
+            ),
+            Self::Cut => (
+                StatusCode::CONFLICT,
+                "idempotency-key-interrupted",
+                "the turn of this key was interrupted: the server ended, or the client left; it is not run again"
+                    .to_owned(),
+            ),
+            Self::NotKept => (
+                StatusCode::CONFLICT,
+                "idempotency-key-answer-not-kept",
+                "the turn of this key has ended, but its answer was too large to be kept; it is not run again"
+                    .to_owned(),
+            ),
+            Self::Full => {
+                let message = format!("{MAX_KEYS} keys were used in the last 24 hours, which is the limit");
+                (StatusCode::TOO_MANY_REQUESTS, "too-many-idempotency-keys", message)
+            }
+            Self::NoHome => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "no-home",
+                "there is no directory for keys; leave out the header".to_owned(),
+            ),
+            Self::Disk(error) => {
+                let message = format!("the key was not saved or not read: {error}");
+                (StatusCode::INTERNAL_SERVER_ERROR, "idempotency-key-not-saved", message)
+            }
+        };
+        let message = format!("`Idempotency-Key`: {message}");
+        let is_running = matches!(self, Self::Running);
+        let mut reply = if route.starts_with("/api/") {
+            api::refused(status, code, message)
+        } else {
+            let kind = if status.is_server_error() { "server_error" } else { "invalid_request_error" };
+            let refused = ApiError::new(status.as_u16(), kind, code, message);
+            error(&ApiError { code: Some(code.replace('-', "_").into()), may_retry: is_running, ..refused })
+        };
+        if is_running {
+            reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        reply
+    }
+}
+
+impl Answer {
+    fn reply(self) -> Reply {
+        let mut reply = Response::new(Full::new(Bytes::from(self.body)).boxed());
+        *reply.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        for (name, value) in &self.headers {
+            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+                reply.headers_mut().insert(name, value);
+            }
+        }
+        reply.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+        reply
+    }
+}
+
+/// Returns the route of a request that begins a turn and has a key.
+pub(super) fn keyed_route(parts: &Parts) -> Option<&'static str> {
+    let segments: Vec<&str> = parts.uri.path().trim_matches('/').split('/').collect();
+    let route = match (&parts.method, segments.as_slice()) {
+        (&Method::POST, ["v1", "chat", "completions"]) => "/v1/chat/completions",
+        (&Method::POST, ["v1", "responses"]) => "/v1/responses",
+        (&Method::POST, ["api", "runs"]) => "/api/runs",
+        _ => return None,
+    };
+    parts.headers.contains_key(KEY).then_some(route)
+}
+
+fn key_of(headers: &HeaderMap) -> Result<Digest, Refusal> {
+    let mut keys = headers.get_all(KEY).iter();
+    let key = keys.next().and_then(|key| key.to_str().ok()).filter(|_| keys.next().is_none());
+    let key = key.filter(|key| (1..=MAX_KEY_BYTES).contains(&key.len())).ok_or(Refusal::BadKey)?;
+    Ok(digest(key.as_bytes()))
+}
+
+/// What becomes of a request with a key.
+enum Claimed {
+    Answered(Answer),
+    New(Claim),
+}
+
+/// A key whose request is being answered.
+struct Claim {
+    front: Arc<Front>,
+    principal: Principal,
+    key: Digest,
+    asked: Asked,
+    files: KeyFiles,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.front.running_keys.lock().remove(&(self.principal.clone(), self.key));
+    }
+}
+
+impl Claim {
+    /// Saves the answer; `None` if it is too large.
+    async fn end(self, answer: Option<Answer>) {
+        self.change(|claim| claim.files.end(&claim.key, claim.asked.clone(), answer)).await;
+    }
+
+    /// Makes the key free again: no turn began.
+    async fn release(self) {
+        self.change(|claim| claim.files.release(&claim.key)).await;
+    }
+
+    async fn change(self, change: impl FnOnce(&Self) -> io::Result<()> + Send + 'static) {
+        let changed = spawn_blocking(move || {
+            let _one_at_a_time = self.front.running_keys.lock();
+            change(&self)
+        });
+        // If this fails, the key stays as it is, and its turn is not run again.
+        match changed.await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the end of an idempotency key was not saved"),
+            Err(error) => tracing::warn!(%error, "the end of an idempotency key was not saved"),
+        }
+    }
+}
+
+/// A request with a key.
+pub(super) struct KeyedRequest {
+    pub(super) route: &'static str,
+    pub(super) parts: Parts,
+    pub(super) body: Bytes,
+    pub(super) admission: Admission,
+}
+
+impl Front {
+    /// Answers a request with a key: with a new turn, or as the first time.
+    pub(super) async fn answer_once(self: &Arc<Self>, request: KeyedRequest) -> Reply {
+        let (client, answered) = oneshot::channel();
+        Handle::current().spawn(run_once(Arc::clone(self), request, client));
+        let crashed = |_| error(&ApiError::failure(FailureKind::Internal, "the request crashed"));
+        answered.await.unwrap_or_else(crashed)
+    }
+
+    fn claim(self: &Arc<Self>, principal: Principal, key: Digest, asked: Asked) -> Result<Claimed, Refusal> {
+        let files = KeyFiles::of(&self.world_of(&principal)).ok_or(Refusal::NoHome)?;
+        let mut running = self.running_keys.lock();
+        let place = (principal.clone(), key);
+        if let Some(first) = running.get(&place) {
+            return Err(if *first == asked { Refusal::Running } else { Refusal::OtherRequest });
+        }
+        match files.read(&key).map_err(Refusal::Disk)? {
+            Some(Record { asked: first, .. }) if first != asked => return Err(Refusal::OtherRequest),
+            Some(Record { state: State::Ended(answer), .. }) => return Ok(Claimed::Answered(answer)),
+            Some(Record { state: State::NotKept, .. }) => return Err(Refusal::NotKept),
+            Some(Record { state: State::Began, .. }) => return Err(Refusal::Cut),
+            None => {}
+        }
+        match files.begin(&key, asked.clone()) {
+            Ok(true) => {}
+            Ok(false) => return Err(Refusal::Full),
+            // Another process with the same directory was faster.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(Refusal::Running),
+            Err(error) => return Err(Refusal::Disk(error)),
+        }
+        running.insert(place, asked.clone());
+        Ok(Claimed::New(Claim { front: Arc::clone(self), principal, key, asked, files }))
+    }
+}
+
+async fn run_once(front: Arc<Front>, request: KeyedRequest, client: oneshot::Sender<Reply>) {
+    let route = request.route;
+    let claimed = match key_of(&request.parts.headers) {
+        Err(refusal) => Err(refusal),
+        Ok(key) => {
+            let (front, principal) = (Arc::clone(&front), request.admission.principal.clone());
+            let body = request.body.clone();
+            let claim =
+                move || front.claim(principal, key, Asked { route: route.to_owned(), body: digest(&body) });
+            spawn_blocking(claim).await.unwrap_or_else(|error| Err(Refusal::Disk(io::Error::other(error))))
+        }
+    };
+    let reply = match claimed {
+        Ok(Claimed::New(claim)) => return run(&front, request, claim, client).await,
+        Ok(Claimed::Answered(answer)) => answer.reply(),
+        Err(refusal) => refusal.reply(route),
+    };
+    let _ = client.send(reply);
+}
+
+/// Answers the request, and saves the answer before its end is sent.
+async fn run(front: &Arc<Front>, request: KeyedRequest, claim: Claim, mut client: oneshot::Sender<Reply>) {
+    let KeyedRequest { parts, body, admission, .. } = request;
+    let cancels = front.options.cancel_on_disconnect;
+    let reply = tokio::select! {
+        reply = front.route(&parts, &body, &admission) => reply,
+        () = client.closed(), if cancels => return,
+    };
+    if reply.extensions().get::<NoTurn>().is_some() {
+        claim.release().await;
+        let _ = client.send(reply);
+        return;
+    }
+    let (head, mut body) = reply.into_parts();
+    if body.size_hint().exact().is_some() {
+        let body = match body.collect().await {
+            Ok(whole) => whole.to_bytes(),
+            Err(never) => match never {},
+        };
+        claim.end(answer(&head, &body)).await;
+        let _ = client.send(Response::from_parts(head, Full::new(body).boxed()));
+        return;
+    }
+    let (sender, receiver) = unbounded_channel();
+    let _ = client.send(Response::from_parts(head.clone(), EventBody::new(receiver).boxed()));
+    let mut kept = Vec::new();
+    loop {
+        let frame = tokio::select! {
+            frame = body.frame() => frame,
+            () = sender.closed(), if cancels => return,
+        };
+        let Some(Ok(frame)) = frame else { break };
+        let Ok(data) = frame.into_data() else { continue };
+        // One byte more than the limit shows that the answer is too large.
+        let room = (MAX_ANSWER + 1).saturating_sub(kept.len());
+        kept.extend_from_slice(data.get(..room).unwrap_or(&data));
+        let _ = sender.send(data);
+    }
+    claim.end(answer(&head, &kept)).await;
+}
+
+/// Returns an answer as it is kept; `None` if it is too large.
+fn answer(head: &http::response::Parts, body: &[u8]) -> Option<Answer> {
+    let body = std::str::from_utf8(body).ok().filter(|body| body.len() <= MAX_ANSWER)?;
+    let text = |(name, value): (&HeaderName, &HeaderValue)| {
+        Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+    };
+    let headers = head.headers.iter().filter_map(text).collect();
+    Some(Answer { status: head.status.as_u16(), headers, body: body.to_owned() })
+}
