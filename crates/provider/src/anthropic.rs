@@ -23,7 +23,7 @@ use crate::controls::check_sampling;
 use crate::head::Head;
 use crate::request::post;
 use crate::schema::object_root;
-use crate::{Decoder, Effort, Endpoint, Processor, Prompt, ReplyOrigin, TranslateError};
+use crate::{Decoder, Effort, Endpoint, ForcedCall, Processor, Prompt, ReplyOrigin, TranslateError};
 use answer::AnswerForm;
 use version::Version;
 
@@ -112,6 +112,13 @@ fn body(
     let tools = anthropic.prepare_tools(prompt.tools, endpoint)?;
     if !tools.is_empty() {
         body.insert("tools".into(), Value::Array(tools));
+        if let Some(forced) = &controls.forced {
+            let choice = match forced {
+                ForcedCall::Any => json!({ "type": "any" }),
+                ForcedCall::Tool(name) => json!({ "type": "tool", "name": name }),
+            };
+            body.insert("tool_choice".into(), choice);
+        }
     } else if !conversation.called.is_empty() {
         let retired = conversation.called.iter().map(|name| retired_tool(name));
         body.insert("tools".into(), retired.collect());

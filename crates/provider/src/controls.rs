@@ -29,6 +29,18 @@ pub(crate) fn effort(prompt: &Prompt<'_>) -> Result<Option<Effort>, TranslateErr
     }
 }
 
+/// Checks that no call is forced, for requests that cannot say it.
+///
+/// # Errors
+/// If a call is forced.
+pub(crate) fn check_unforced(prompt: &Prompt<'_>) -> Result<(), TranslateError> {
+    if prompt.controls.forced.is_some() && !prompt.tools.is_empty() {
+        let problem = format!("the model `{}` cannot be forced to call a tool", prompt.model);
+        return Err(TranslateError::Control(problem));
+    }
+    Ok(())
+}
+
 pub(crate) fn no_reasoning_error(model: &str) -> TranslateError {
     TranslateError::Control(format!("the model `{model}` has no thinking: leave out the effort"))
 }
@@ -36,16 +48,17 @@ pub(crate) fn no_reasoning_error(model: &str) -> TranslateError {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use converse_canister::{Canister, NoBlobs, User};
-    use serde_json::Value;
+    use converse_canister::{Canister, Declaration, NoBlobs, ToolName, User};
+    use serde_json::{Value, json};
 
     use super::*;
-    use crate::{Controls, Dialect, Facts, processor, row};
+    use crate::{Controls, Dialect, Facts, ForcedCall, ToolProtocol, processor, processor_of, row};
 
     fn request(
         dialect: Dialect,
         controls: &Controls,
         facts: &Facts,
+        tools: &[Declaration],
     ) -> Result<http::Request<Bytes>, TranslateError> {
         let name = match dialect {
             Dialect::AnthropicMessages => "anthropic",
@@ -56,7 +69,7 @@ mod tests {
         };
         let endpoint = row(name).unwrap().endpoint(None);
         let view = [Canister::User(User::text("hello"))];
-        let prompt = Prompt { model: "m", view: &view, tools: &[], controls, facts, blobs: &NoBlobs };
+        let prompt = Prompt { model: "m", view: &view, tools, controls, facts, blobs: &NoBlobs };
         processor(dialect).nativize(&prompt, &endpoint)
     }
 
@@ -76,15 +89,70 @@ mod tests {
                 ),
                 (set(None, None, Some(Effort::Low)), "the model `m` has no thinking: leave out the effort"),
             ] {
-                let error = request(dialect, &controls, &facts).unwrap_err();
+                let error = request(dialect, &controls, &facts, &[]).unwrap_err();
                 assert_eq!(error, TranslateError::Control(words.to_owned()), "{dialect:?}");
-                assert!(request(dialect, &controls, &Facts::default()).is_ok(), "{dialect:?}: nothing known");
+                assert!(
+                    request(dialect, &controls, &Facts::default(), &[]).is_ok(),
+                    "{dialect:?}: nothing known"
+                );
             }
-            let unthinking = request(dialect, &set(None, None, Some(Effort::None)), &facts).unwrap();
+            let unthinking = request(dialect, &set(None, None, Some(Effort::None)), &facts, &[]).unwrap();
             let body: Value = serde_json::from_slice(unthinking.body()).unwrap();
             for key in ["thinking", "reasoning_effort", "reasoning", "think"] {
                 assert_eq!(body.get(key), None, "{dialect:?}: nothing to be kept from");
             }
+        }
+    }
+
+    #[test]
+    fn a_forced_call_is_said_as_each_wire_wants_it_or_refused() {
+        let tool = Declaration {
+            name: ToolName::cleaned("weather"),
+            description: String::new(),
+            arguments: json!({ "type": "object" }),
+        };
+        let gemini = |config: Value| Some(("toolConfig", json!({ "functionCallingConfig": config })));
+        let choice = |choice: Value| Some(("tool_choice", choice));
+        let named = || ForcedCall::Tool("weather".to_owned());
+        for (dialect, forced, expected) in [
+            (Dialect::OpenAiChat, ForcedCall::Any, choice(json!("required"))),
+            (
+                Dialect::OpenAiChat,
+                named(),
+                choice(json!({ "type": "function", "function": { "name": "weather" } })),
+            ),
+            (Dialect::OpenAiResponses, ForcedCall::Any, choice(json!("required"))),
+            (Dialect::OpenAiResponses, named(), choice(json!({ "type": "function", "name": "weather" }))),
+            (Dialect::AnthropicMessages, ForcedCall::Any, choice(json!({ "type": "any" }))),
+            (Dialect::AnthropicMessages, named(), choice(json!({ "type": "tool", "name": "weather" }))),
+            (Dialect::Gemini, ForcedCall::Any, gemini(json!({ "mode": "ANY" }))),
+            (Dialect::Gemini, named(), gemini(json!({ "mode": "ANY", "allowedFunctionNames": ["weather"] }))),
+            (Dialect::Ollama, ForcedCall::Any, None),
+            (Dialect::Ollama, named(), None),
+        ] {
+            let controls = Controls { forced: Some(forced), ..Controls::default() };
+            let (facts, tools) = (Facts::default(), std::slice::from_ref(&tool));
+            let body =
+                |request: http::Request<Bytes>| serde_json::from_slice::<Value>(request.body()).unwrap();
+            let sent = request(dialect, &controls, &facts, tools);
+            match expected {
+                Some((key, value)) => assert_eq!(body(sent.unwrap())[key], value, "{dialect:?}"),
+                None => assert!(matches!(sent, Err(TranslateError::Control(_))), "{dialect:?}"),
+            }
+            let plain = body(request(dialect, &controls, &facts, &[]).unwrap());
+            assert!(plain["tool_choice"].is_null() && plain["toolConfig"].is_null(), "{dialect:?}: {plain}");
+            let mut endpoint = row("openai-chat").unwrap().endpoint(None);
+            endpoint.tools = ToolProtocol::Prompted;
+            let view = [Canister::User(User::text("hello"))];
+            let prompt = Prompt {
+                model: "m",
+                view: &view,
+                tools,
+                controls: &controls,
+                facts: &facts,
+                blobs: &NoBlobs,
+            };
+            assert!(processor_of(&endpoint).nativize(&prompt, &endpoint).is_err());
         }
     }
 }

@@ -93,6 +93,11 @@ impl Endpoint {
         }
     }
 
+    /// Returns whether a request to this endpoint can force a call of a tool.
+    pub fn forces_calls(&self) -> bool {
+        self.tools == ToolProtocol::Native && self.dialect != Dialect::Ollama
+    }
+
     /// Returns the origin stamp for replies of this endpoint.
     pub fn maker(&self, model: &str) -> Maker {
         Maker {

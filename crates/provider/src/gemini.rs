@@ -2,8 +2,8 @@
 //!
 //! A conversation is `contents` of two roles in strict alternation, each a list of parts. A reply's parts go back as
 //! they came, each signature on the part that brought it ([`replay`]); tools are declared in JSON Schema
-//! (`parametersJsonSchema`). A request holds nothing that was not asked for: `toolConfig` is never sent, since the
-//! server's own choice (`AUTO`) is what is wanted.
+//! (`parametersJsonSchema`). A request holds nothing that was not asked for: `toolConfig` is sent only to force a
+//! call, since the server's own choice is `AUTO`.
 //!
 //! <https://ai.google.dev/api/generate-content>; the types are those of google-genai 3.4.0 (checked 2026-11).
 
@@ -30,7 +30,7 @@ use crate::controls::check_sampling;
 use crate::head::Head;
 use crate::request::post;
 use crate::schema;
-use crate::{AnswerFormat, Decoder, Endpoint, Processor, Prompt, ReplyOrigin, TranslateError};
+use crate::{AnswerFormat, Decoder, Endpoint, ForcedCall, Processor, Prompt, ReplyOrigin, TranslateError};
 
 #[derive(Debug)]
 pub(crate) struct Gemini;
@@ -96,6 +96,13 @@ impl Gemini {
         let tools = self.prepare_tools(prompt.tools, endpoint)?;
         if !tools.is_empty() {
             body.insert("tools".into(), json!([{ "functionDeclarations": tools }]));
+            if let Some(forced) = &prompt.controls.forced {
+                let mut choice = json!({ "mode": "ANY" });
+                if let ForcedCall::Tool(name) = forced {
+                    choice["allowedFunctionNames"] = json!([name]);
+                }
+                body.insert("toolConfig".into(), json!({ "functionCallingConfig": choice }));
+            }
         }
         body.insert("contents".into(), Value::Array(conversation.contents));
         let config = generation_config(prompt, schema)?;

@@ -85,7 +85,7 @@ pub use listing::{ListError, ListedModel, Page, list_request, read_list};
 pub use media::{Delivery, Medium, OmissionReason, Position, budget, delivery, encoded, most_bytes};
 pub use patch::{Change, Patch};
 pub use processor::{Decoder, Delta, Processor, Reply, ReplyOrigin};
-pub use prompt::{AnswerFormat, Controls, Effort, Prompt};
+pub use prompt::{AnswerFormat, Controls, Effort, ForcedCall, Prompt};
 pub use prompted::echoes_data;
 pub use rows::{ProviderRow, row, row_for_bare_model, rows};
 pub use shown::without_blobs;

@@ -24,7 +24,7 @@ use http::response::Parts;
 use serde_json::{Map, Value, json};
 
 use crate::body::BodyDecoder;
-use crate::controls::{check_sampling, effort};
+use crate::controls::{check_sampling, check_unforced, effort};
 use crate::head::Head;
 use crate::request::post;
 use crate::{
@@ -45,6 +45,7 @@ impl Processor for Ollama {
         endpoint: &Endpoint,
     ) -> Result<http::Request<Bytes>, TranslateError> {
         check_sampling(prompt)?;
+        check_unforced(prompt)?;
         let controls = prompt.controls;
         let mut body = Map::new();
         body.insert("model".into(), json!(prompt.model));

@@ -30,7 +30,7 @@ use crate::controls::{check_sampling, effort};
 use crate::head::Head;
 use crate::request::post;
 use crate::schema::for_openai;
-use crate::{Decoder, Effort, Endpoint, Processor, Prompt, Quirks, ReplyOrigin, TranslateError};
+use crate::{Decoder, Effort, Endpoint, ForcedCall, Processor, Prompt, Quirks, ReplyOrigin, TranslateError};
 
 #[derive(Debug)]
 pub(crate) struct OpenAiChat;
@@ -59,6 +59,13 @@ impl Processor for OpenAiChat {
         body.insert("messages".into(), Value::Array(messages));
         if !tools.is_empty() {
             body.insert("tools".into(), Value::Array(tools));
+            if let Some(forced) = &controls.forced {
+                let choice = match forced {
+                    ForcedCall::Any => json!("required"),
+                    ForcedCall::Tool(name) => json!({ "type": "function", "function": { "name": name } }),
+                };
+                body.insert("tool_choice".into(), choice);
+            }
         } else if !retired.is_empty() {
             body.insert("tools".into(), Value::Array(retired));
             body.insert("tool_choice".into(), json!("none"));

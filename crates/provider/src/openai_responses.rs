@@ -27,7 +27,8 @@ use crate::openai_chat::{json_schema_format, word};
 use crate::request::post;
 use crate::schema::for_openai;
 use crate::{
-    Decoder, Effort, Endpoint, Processor, Prompt, ReplyOrigin, Structured, Thinking, TranslateError,
+    Decoder, Effort, Endpoint, ForcedCall, Processor, Prompt, ReplyOrigin, Structured, Thinking,
+    TranslateError,
 };
 
 #[derive(Debug)]
@@ -57,6 +58,13 @@ impl Processor for OpenAiResponses {
         let tools = self.prepare_tools(prompt.tools, endpoint)?;
         if !tools.is_empty() {
             body.insert("tools".into(), Value::Array(tools));
+            if let Some(forced) = &prompt.controls.forced {
+                let choice = match forced {
+                    ForcedCall::Any => json!("required"),
+                    ForcedCall::Tool(name) => json!({ "type": "function", "name": name }),
+                };
+                body.insert("tool_choice".into(), choice);
+            }
         }
         control(&mut body, prompt, endpoint)?;
         body.extend(prompt.controls.extra.clone());

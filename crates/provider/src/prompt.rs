@@ -37,10 +37,21 @@ pub struct Controls {
     pub show_reasoning: bool,
     /// Schema of the answer, if the reply's text must be JSON.
     pub answer: Option<AnswerFormat>,
+    /// The call that the model must make. Without effect in a request without tools.
+    pub forced: Option<ForcedCall>,
     /// Models that the server may take instead, in order (OpenRouter's `models`).
     pub fallbacks: Vec<String>,
     /// Keys merged into the request's root as they are, for what has no neutral name.
     pub extra: serde_json::Map<String, Value>,
+}
+
+/// A call that a model must make before it answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ForcedCall {
+    /// Of any tool.
+    Any,
+    /// Of the tool with this name.
+    Tool(String),
 }
 
 /// Format of the final answer, which is checked against the schema afterwards in any case.

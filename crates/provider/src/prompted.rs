@@ -28,6 +28,7 @@ use converse_canister::Declaration;
 use http::response::Parts;
 use serde_json::{Value, json};
 
+use crate::controls::check_unforced;
 use crate::schema::object_root;
 use crate::{
     Controls, Decoder, Dialect, Endpoint, Processor, Prompt, ReplyOrigin, TranslateError, processor,
@@ -56,6 +57,7 @@ impl Processor for Prompted {
         prompt: &Prompt<'_>,
         endpoint: &Endpoint,
     ) -> Result<http::Request<Bytes>, TranslateError> {
+        check_unforced(prompt)?;
         let tools = self.prepare_tools(prompt.tools, endpoint)?;
         let view = text_view::view(prompt, endpoint, &tools);
         // A server that enforces a schema for every token leaves no room for a call, so the schema is described in

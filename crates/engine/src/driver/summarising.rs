@@ -88,6 +88,7 @@ fn plain(controls: &Controls, most: u64) -> Controls {
         max_output_tokens: Some(u32::try_from(most).unwrap_or(u32::MAX)),
         stop: Vec::new(),
         answer: None,
+        forced: None,
         show_reasoning: false,
         effort: controls.effort.map(|effort| match effort {
             Effort::None | Effort::Minimal => effort,

@@ -117,7 +117,7 @@ fn begins_with_a_thought(messages: &[Value]) -> bool {
 
 fn forces_a_tool(controls: &Controls) -> bool {
     let kind = controls.extra.get("tool_choice").and_then(|choice| choice["type"].as_str());
-    matches!(kind, Some("any" | "tool"))
+    controls.forced.is_some() || matches!(kind, Some("any" | "tool"))
 }
 
 fn unsampled(controls: &Controls) -> Result<(), TranslateError> {

@@ -151,6 +151,7 @@ fn controls(value: &Value) -> Controls {
             .map(|schema| AnswerFormat { name: "answer".into(), schema: schema.clone() }),
         fallbacks: serde_json::from_value(value.get("fallbacks").cloned().unwrap_or(json!([]))).unwrap(),
         extra: value["extra"].as_object().cloned().unwrap_or_default(),
+        forced: None,
     }
 }
 

@@ -13,6 +13,7 @@ use converse_host::interrupt::Interrupt;
 use converse_host::settings::Settings;
 use converse_host::world::World;
 use converse_host::{Approver, Event};
+use converse_provider::ForcedCall;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::StatusCode;
@@ -147,9 +148,18 @@ impl Front {
                 settings.expect_answer(wanted).map_err(|failure| api_error(&failure))?;
             }
         }
-        if matches!(tools.choice, ToolChoice::Required | ToolChoice::Function(_)) {
-            let expected = "`auto` or `none`: not every provider can force a call";
-            return Err(ApiError::unsupported_value("tool_choice", "a forced call", expected));
+        settings.controls.forced = match &tools.choice {
+            ToolChoice::Auto | ToolChoice::None => None,
+            ToolChoice::Required => Some(ForcedCall::Any),
+            ToolChoice::Function(name) => Some(ForcedCall::Tool(name.clone())),
+        };
+        if settings.controls.forced.is_some() {
+            let mut models = [&settings.model].into_iter().chain(&settings.fallbacks.models);
+            if let Some(model) = models.find(|model| model.is_understudy() || !model.endpoint.forces_calls())
+            {
+                let expected = format!("`auto` or `none`: `{}` cannot be forced to call a tool", model.id);
+                return Err(ApiError::unsupported_value("tool_choice", "a forced call", &expected));
+            }
         }
         Ok(settings)
     }

@@ -75,6 +75,26 @@ fn a_question_is_answered_with_tools_of_this_server() {
 }
 
 #[test]
+fn a_call_of_the_clients_tools_is_forced() {
+    let provider =
+        Provider::new(Dialect::Chat, [calls([("weather", json!({}))]), calls([("weather", json!({}))])]);
+    let env = provider.env(TestEnv::new()).var("CONVERSE_SERVE_TOKEN", TOKEN);
+    let gate = open(&env, &["-e", "essentials"]);
+    let function = json!({ "type": "function", "function": { "name": "weather" } });
+    for choice in [json!("required"), function.clone()] {
+        let mut request = question(provider.model(), "Hello");
+        request["tools"] = json!([function]);
+        request["tool_choice"] = choice.clone();
+        let (status, answer) = post(&gate, ROUTE, TOKEN, &request);
+        assert!(status == 200 && answer.contains("tool_calls"), "{answer}");
+        assert_eq!(provider.requests().last().unwrap()["tool_choice"], choice);
+        request["model"] = json!("understudy");
+        let (status, answer) = post(&gate, ROUTE, TOKEN, &request);
+        assert_eq!((status, &body(&answer)["error"]["param"]), (400, &json!("tool_choice")), "{answer}");
+    }
+}
+
+#[test]
 fn tools_of_the_client_are_left_to_it() {
     let provider = Provider::new(
         Dialect::Chat,
