@@ -17,9 +17,16 @@ pub(super) struct Narrator {
     open: Vec<(InvocationId, ClientCall)>,
     /// How the last reply ended.
     stop: Option<Stop>,
+    /// Ids of the requests for approval that the client has answered.
+    approvals: HashMap<InvocationId, String>,
 }
 
 impl Narrator {
+    /// `approvals` has the ids of the requests for approval that the client has answered.
+    pub(super) fn approved(approvals: HashMap<InvocationId, String>) -> Self {
+        Self { approvals, ..Self::default() }
+    }
+
     /// Notes the calls of an earlier turn that still have no result.
     pub(super) fn continues(&mut self, transcript: &Transcript) {
         let open = transcript.open().into_iter().cloned();
@@ -68,7 +75,8 @@ impl Narrator {
 
     fn call(&self, id: &InvocationId, tool: &str) -> ToolCall {
         let (ensemble, tool) = tool.split_once('.').unwrap_or(("", tool));
-        ToolCall { id: id.to_string(), ensemble: ensemble.to_owned(), tool: tool.to_owned() }
+        let approval = self.approvals.get(id).cloned();
+        ToolCall { id: id.to_string(), ensemble: ensemble.to_owned(), tool: tool.to_owned(), approval }
     }
 
     /// Calls `emit` for the end of the turn.

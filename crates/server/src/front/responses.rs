@@ -102,6 +102,7 @@ impl Front {
         let approved =
             earlier.as_ref().filter(|_| !answers.is_empty()).map(|(id, _)| (id.clone(), files.clone()));
         let files = if request.store { Some(files.ok_or_else(no_home)?) } else { None };
+        let answered = answers.iter().map(|(id, answer)| (id.clone(), answer.request_id.clone())).collect();
         let responder = ResponseApprover::new(answers, self.redactor.clone());
         let asked = Arc::clone(&responder.asked);
         let clients = std::mem::take(&mut request.tools.tools);
@@ -173,7 +174,7 @@ impl Front {
         let observer = ResponseObserver {
             id,
             live: Arc::clone(&live),
-            narrator: Narrator::default(),
+            narrator: Narrator::approved(answered),
             keeper,
             asked,
             waits,

@@ -48,6 +48,8 @@ pub struct ToolCall {
     pub id: String,
     pub ensemble: String,
     pub tool: String,
+    /// Id of the request for approval that the client has answered.
+    pub approval: Option<String>,
 }
 
 /// A call of a tool that the client brought.

@@ -109,7 +109,7 @@ impl Item {
         Self::McpCall {
             id,
             status: Status::InProgress,
-            approval_request_id: None,
+            approval_request_id: call.approval.clone(),
             arguments: String::new(),
             error: None,
             name: call.tool.clone(),

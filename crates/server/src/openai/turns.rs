@@ -14,7 +14,7 @@ pub(super) fn thought(piece: &str) -> TurnEvent {
 }
 
 pub(super) fn call(id: &str) -> ToolCall {
-    ToolCall { id: id.to_owned(), ensemble: "files".into(), tool: "read_file".into() }
+    ToolCall { id: id.to_owned(), ensemble: "files".into(), tool: "read_file".into(), approval: None }
 }
 
 pub(super) fn started(id: &str) -> TurnEvent {
@@ -119,7 +119,8 @@ pub(super) fn generated(mut seed: u64) -> Vec<TurnEvent> {
 
 /// A turn that ends because a call needs an approval.
 pub(super) fn with_approval() -> Vec<TurnEvent> {
-    let call = ToolCall { id: "mcpr_1".into(), ensemble: "files".into(), tool: "delete".into() };
+    let call =
+        ToolCall { id: "mcpr_1".into(), ensemble: "files".into(), tool: "delete".into(), approval: None };
     vec![
         text("I must ask."),
         used(1, 2),

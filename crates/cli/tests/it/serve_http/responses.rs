@@ -153,6 +153,7 @@ fn an_approval_ends_the_turn_and_the_next_request_answers_it() {
         let answered = body(&answered);
         let call = item(&answered, "mcp_call");
         assert_eq!(call["status"], if approve { "completed" } else { "failed" }, "{answered}");
+        assert_eq!(call["approval_request_id"], request["id"], "{answered}");
         assert_eq!(
             (&call["server_label"], &call["name"]),
             (&json!("io"), &json!("write_file")),

@@ -167,7 +167,8 @@ impl Observer for ResponseObserver {
                 last.extend(asked.iter().map(|asked| {
                     let (ensemble, tool) = asked.tool.split_once('.').unwrap_or(("", &asked.tool));
                     let id = approval_id(&self.id, &asked.id);
-                    let call = ToolCall { id, ensemble: ensemble.to_owned(), tool: tool.to_owned() };
+                    let (ensemble, tool) = (ensemble.to_owned(), tool.to_owned());
+                    let call = ToolCall { id, ensemble, tool, approval: None };
                     TurnEvent::ApprovalNeeded { call, arguments: asked.arguments.clone() }
                 }));
                 last.push(TurnEvent::Done(Finish::Stop));
