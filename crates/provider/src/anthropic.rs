@@ -112,11 +112,15 @@ fn body(
     let tools = anthropic.prepare_tools(prompt.tools, endpoint)?;
     if !tools.is_empty() {
         body.insert("tools".into(), Value::Array(tools));
-        if let Some(forced) = &controls.forced {
-            let choice = match forced {
-                ForcedCall::Any => json!({ "type": "any" }),
-                ForcedCall::Tool(name) => json!({ "type": "tool", "name": name }),
-            };
+        let mut choice = match &controls.forced {
+            None => json!({ "type": "auto" }),
+            Some(ForcedCall::Any) => json!({ "type": "any" }),
+            Some(ForcedCall::Tool(name)) => json!({ "type": "tool", "name": name }),
+        };
+        if controls.single_call {
+            choice["disable_parallel_tool_use"] = json!(true);
+        }
+        if controls.single_call || controls.forced.is_some() {
             body.insert("tool_choice".into(), choice);
         }
     } else if !conversation.called.is_empty() {

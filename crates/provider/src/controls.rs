@@ -29,13 +29,25 @@ pub(crate) fn effort(prompt: &Prompt<'_>) -> Result<Option<Effort>, TranslateErr
     }
 }
 
-/// Checks that no call is forced, for requests that cannot say it.
+/// Checks that the calls of a reply are the model's own choice, for requests that cannot say anything else.
 ///
 /// # Errors
-/// If a call is forced.
+/// If a call is forced, or the number of calls is limited.
 pub(crate) fn check_unforced(prompt: &Prompt<'_>) -> Result<(), TranslateError> {
     if prompt.controls.forced.is_some() && !prompt.tools.is_empty() {
         let problem = format!("the model `{}` cannot be forced to call a tool", prompt.model);
+        return Err(TranslateError::Control(problem));
+    }
+    check_unlimited(prompt)
+}
+
+/// Checks that a reply may have several calls, for requests that cannot say anything else.
+///
+/// # Errors
+/// If the number of calls is limited.
+pub(crate) fn check_unlimited(prompt: &Prompt<'_>) -> Result<(), TranslateError> {
+    if prompt.controls.single_call && !prompt.tools.is_empty() {
+        let problem = format!("the model `{}` cannot be limited to one call in a reply", prompt.model);
         return Err(TranslateError::Control(problem));
     }
     Ok(())
@@ -104,13 +116,47 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_forced_call_is_said_as_each_wire_wants_it_or_refused() {
-        let tool = Declaration {
+    fn tool() -> Declaration {
+        Declaration {
             name: ToolName::cleaned("weather"),
             description: String::new(),
             arguments: json!({ "type": "object" }),
-        };
+        }
+    }
+
+    #[test]
+    fn one_call_in_a_reply_is_said_as_each_wire_wants_it_or_refused() {
+        let (facts, tools) = (Facts::default(), [tool()]);
+        let body = |request: http::Request<Bytes>| serde_json::from_slice::<Value>(request.body()).unwrap();
+        for forced in [None, Some(ForcedCall::Any)] {
+            let kind = if forced.is_some() { "any" } else { "auto" };
+            let choice = json!({ "type": kind, "disable_parallel_tool_use": true });
+            let controls = Controls { single_call: true, forced, ..Controls::default() };
+            for (dialect, expected) in [
+                (Dialect::OpenAiChat, Some(("parallel_tool_calls", json!(false)))),
+                (Dialect::OpenAiResponses, Some(("parallel_tool_calls", json!(false)))),
+                (Dialect::AnthropicMessages, Some(("tool_choice", choice))),
+                (Dialect::Gemini, None),
+                (Dialect::Ollama, None),
+            ] {
+                let sent = request(dialect, &controls, &facts, &tools);
+                match expected {
+                    Some((key, value)) => assert_eq!(body(sent.unwrap())[key], value, "{dialect:?}"),
+                    None => assert!(matches!(sent, Err(TranslateError::Control(_))), "{dialect:?}"),
+                }
+                let plain = body(request(dialect, &controls, &facts, &[]).unwrap());
+                let said = [&plain["parallel_tool_calls"], &plain["tool_choice"]];
+                assert!(said.iter().all(|said| said.is_null()), "{dialect:?}: {plain}");
+                let free = body(request(dialect, &Controls::default(), &facts, &tools).unwrap());
+                let said = [&free["parallel_tool_calls"], &free["tool_choice"]];
+                assert!(said.iter().all(|said| said.is_null()), "{dialect:?}: {free}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_forced_call_is_said_as_each_wire_wants_it_or_refused() {
+        let tool = tool();
         let gemini = |config: Value| Some(("toolConfig", json!({ "functionCallingConfig": config })));
         let choice = |choice: Value| Some(("tool_choice", choice));
         let named = || ForcedCall::Tool("weather".to_owned());

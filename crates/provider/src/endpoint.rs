@@ -98,6 +98,11 @@ impl Endpoint {
         self.tools == ToolProtocol::Native && self.dialect != Dialect::Ollama
     }
 
+    /// Returns whether a request to this endpoint can limit a reply to one call.
+    pub fn limits_calls(&self) -> bool {
+        self.forces_calls() && self.dialect != Dialect::Gemini
+    }
+
     /// Returns the origin stamp for replies of this endpoint.
     pub fn maker(&self, model: &str) -> Maker {
         Maker {

@@ -26,7 +26,7 @@ use http::response::Parts;
 use serde_json::{Map, Value, json};
 
 use crate::body::BodyDecoder;
-use crate::controls::check_sampling;
+use crate::controls::{check_sampling, check_unlimited};
 use crate::head::Head;
 use crate::request::post;
 use crate::schema;
@@ -120,6 +120,7 @@ fn generation_config(
     answer: Option<Value>,
 ) -> Result<Map<String, Value>, TranslateError> {
     check_sampling(prompt)?;
+    check_unlimited(prompt)?;
     let controls = prompt.controls;
     let mut config = Map::new();
     let mut set = |key: &str, value: Option<Value>| {

@@ -66,6 +66,9 @@ impl Processor for OpenAiChat {
                 };
                 body.insert("tool_choice".into(), choice);
             }
+            if controls.single_call {
+                body.insert("parallel_tool_calls".into(), json!(false));
+            }
         } else if !retired.is_empty() {
             body.insert("tools".into(), Value::Array(retired));
             body.insert("tool_choice".into(), json!("none"));

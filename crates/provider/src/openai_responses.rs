@@ -65,6 +65,9 @@ impl Processor for OpenAiResponses {
                 };
                 body.insert("tool_choice".into(), choice);
             }
+            if prompt.controls.single_call {
+                body.insert("parallel_tool_calls".into(), json!(false));
+            }
         }
         control(&mut body, prompt, endpoint)?;
         body.extend(prompt.controls.extra.clone());

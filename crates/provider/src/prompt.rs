@@ -39,6 +39,8 @@ pub struct Controls {
     pub answer: Option<AnswerFormat>,
     /// The call that the model must make. Without effect in a request without tools.
     pub forced: Option<ForcedCall>,
+    /// Whether a reply may have at most one call. Without effect in a request without tools.
+    pub single_call: bool,
     /// Models that the server may take instead, in order (OpenRouter's `models`).
     pub fallbacks: Vec<String>,
     /// Keys merged into the request's root as they are, for what has no neutral name.

@@ -89,6 +89,7 @@ fn plain(controls: &Controls, most: u64) -> Controls {
         stop: Vec::new(),
         answer: None,
         forced: None,
+        single_call: false,
         show_reasoning: false,
         effort: controls.effort.map(|effort| match effort {
             Effort::None | Effort::Minimal => effort,

@@ -152,6 +152,7 @@ fn controls(value: &Value) -> Controls {
         fallbacks: serde_json::from_value(value.get("fallbacks").cloned().unwrap_or(json!([]))).unwrap(),
         extra: value["extra"].as_object().cloned().unwrap_or_default(),
         forced: None,
+        single_call: false,
     }
 }
 

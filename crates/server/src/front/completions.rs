@@ -13,7 +13,7 @@ use converse_host::interrupt::Interrupt;
 use converse_host::settings::Settings;
 use converse_host::world::World;
 use converse_host::{Approver, Event};
-use converse_provider::ForcedCall;
+use converse_provider::{Endpoint, ForcedCall};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::StatusCode;
@@ -89,8 +89,7 @@ impl Front {
         let place = self.place()?;
         let settings = self.settings_of(&model, &sampling, answer, &tools)?;
         let agent = self.agents.agent(&settings).map_err(|failure| api_error(&failure))?;
-        let is_clients = !tools.tools.is_empty();
-        let (roster, approver): (_, Arc<dyn Approver>) = if is_clients {
+        let (roster, approver): (_, Arc<dyn Approver>) = if tools.offers_clients() {
             let roster = client_roster(tools.tools).await.map_err(|failure| api_error(&failure))?;
             (roster, Arc::new(AsksClient))
         } else {
@@ -153,13 +152,22 @@ impl Front {
             ToolChoice::Required => Some(ForcedCall::Any),
             ToolChoice::Function(name) => Some(ForcedCall::Tool(name.clone())),
         };
-        if settings.controls.forced.is_some() {
+        settings.controls.single_call = !tools.parallel && tools.choice != ToolChoice::None;
+        let cannot = |can: fn(&Endpoint) -> bool| {
             let mut models = [&settings.model].into_iter().chain(&settings.fallbacks.models);
-            if let Some(model) = models.find(|model| model.is_understudy() || !model.endpoint.forces_calls())
-            {
-                let expected = format!("`auto` or `none`: `{}` cannot be forced to call a tool", model.id);
-                return Err(ApiError::unsupported_value("tool_choice", "a forced call", &expected));
-            }
+            models.find(|model| model.is_understudy() || !can(&model.endpoint))
+        };
+        if settings.controls.forced.is_some()
+            && let Some(model) = cannot(Endpoint::forces_calls)
+        {
+            let expected = format!("`auto` or `none`: `{}` cannot be forced to call a tool", model.id);
+            return Err(ApiError::unsupported_value("tool_choice", "a forced call", &expected));
+        }
+        if settings.controls.single_call
+            && let Some(model) = cannot(Endpoint::limits_calls)
+        {
+            let expected = format!("`true`: `{}` cannot be limited to one call in a reply", model.id);
+            return Err(ApiError::unsupported_value("parallel_tool_calls", "`false`", &expected));
         }
         Ok(settings)
     }

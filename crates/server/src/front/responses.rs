@@ -105,9 +105,8 @@ impl Front {
         let answered = answers.iter().map(|(id, answer)| (id.clone(), answer.request_id.clone())).collect();
         let responder = ResponseApprover::new(answers, self.redactor.clone());
         let asked = Arc::clone(&responder.asked);
-        let clients = std::mem::take(&mut request.tools.tools);
-        let head_tools = clients.clone();
-        let (roster, approver): (_, Arc<dyn Approver>) = if !clients.is_empty() {
+        let (roster, approver): (_, Arc<dyn Approver>) = if request.tools.offers_clients() {
+            let clients = request.tools.tools.clone();
             let roster = client_roster(clients).await.map_err(|failure| api_error(&failure))?;
             (roster, Arc::new(AsksClient))
         } else if files.is_some() {
@@ -116,7 +115,6 @@ impl Front {
             // What is not stored cannot be answered later.
             (agent.roster.for_caller(0), Arc::new(NobodyToAsk))
         };
-        request.tools.tools = head_tools;
 
         let id = format!("resp_{}", random_id());
         let head = ResponseHead {

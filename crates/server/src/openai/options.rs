@@ -194,6 +194,11 @@ pub(super) fn function(mut fields: Fields) -> Result<ClientTool, ApiError> {
 }
 
 impl ToolUse {
+    /// Returns whether the model is offered the tools of the client. If no tool may be called, it is offered none.
+    pub fn offers_clients(&self) -> bool {
+        !self.tools.is_empty() && self.choice != ToolChoice::None
+    }
+
     /// Parses `tools`, `tool_choice` and `parallel_tool_calls`. `tool` parses one tool whose `type` is `function`.
     /// `named` parses the name of a choice.
     pub(super) fn of(

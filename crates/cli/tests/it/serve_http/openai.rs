@@ -95,6 +95,30 @@ fn a_call_of_the_clients_tools_is_forced() {
 }
 
 #[test]
+fn a_reply_is_limited_to_one_call_or_to_none() {
+    let provider = Provider::new(Dialect::Chat, [text("one"), text("two"), text("three"), text("four")]);
+    let env = provider.env(TestEnv::new()).var("CONVERSE_SERVE_TOKEN", TOKEN);
+    let gate = open(&env, &["-e", "essentials"]);
+    let tools = json!([{ "type": "function", "function": { "name": "weather" } }]);
+    for tools in [json!([]), tools] {
+        let mut request = question(provider.model(), "Hello");
+        request["tools"] = tools;
+        request["parallel_tool_calls"] = json!(false);
+        let (status, answer) = post(&gate, ROUTE, TOKEN, &request);
+        assert_eq!(status, 200, "{answer}");
+        assert_eq!(provider.requests().last().unwrap()["parallel_tool_calls"], false);
+        let mut other = request.clone();
+        other["model"] = json!("understudy");
+        let (status, answer) = post(&gate, ROUTE, TOKEN, &other);
+        assert_eq!((status, &body(&answer)["error"]["param"]), (400, &json!("parallel_tool_calls")));
+        request["tool_choice"] = json!("none");
+        let (status, answer) = post(&gate, ROUTE, TOKEN, &request);
+        assert_eq!(status, 200, "{answer}");
+        assert!(provider.requests().last().unwrap()["tools"].is_null(), "{answer}");
+    }
+}
+
+#[test]
 fn tools_of_the_client_are_left_to_it() {
     let provider = Provider::new(
         Dialect::Chat,
