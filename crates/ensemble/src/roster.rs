@@ -229,6 +229,12 @@ impl Roster {
         self.view(self.only.as_deref(), rules)
     }
 
+    /// Returns this roster with other rules for its calls. What is offered stays shared.
+    #[must_use]
+    pub fn judged_by(&self, rules: Rules) -> Self {
+        Self { rules, ..self.for_caller(self.caller) }
+    }
+
     /// Returns all ensembles, connected or not.
     pub fn ensembles(&self) -> &[Ensemble] {
         &self.ensembles

@@ -111,6 +111,11 @@ impl Rules {
         self.list().clone()
     }
 
+    /// Replaces the list, wherever these rules are shared.
+    pub fn replace(&self, list: Vec<Rule>) {
+        *self.list.write() = list;
+    }
+
     /// Adds a rule, which counts from now on wherever these rules are shared.
     pub fn add(&self, rule: Rule) {
         self.list.write().push(rule);

@@ -14,6 +14,7 @@ use rmcp::{ErrorData, RoleServer};
 use crate::caller::Caller;
 use crate::content;
 use crate::gateway::{Gateway, GatewayParts};
+use crate::http_server::StreamDeadline;
 use crate::notifier::Notifier;
 use crate::queue::QueueSlot;
 use crate::raw_arguments::RawArguments;
@@ -99,7 +100,10 @@ impl Gateway {
     ) -> Result<InvocationReport, SinkError> {
         let invocation = self.invocation(&name.shown, arguments.parse());
         let (scope, policy) = (CancelScope::below(&context.ct), AskApprover(None));
-        let roster = &self.shared.parts.roster;
+        let roster = match StreamDeadline::is_of_owner(context) {
+            true => &self.shared.parts.roster,
+            false => &self.shared.for_others,
+        };
         let single = SingleInvocation { roster, policy: &policy, sink, scope: &scope, within: None };
         let (host, notifier) = match Notifier::for_call(self, context, &name.qualified) {
             Some((host, notifier)) => (host, Some(notifier)),

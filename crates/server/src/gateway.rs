@@ -53,6 +53,8 @@ pub struct Gateway {
 
 pub(crate) struct Shared {
     pub(crate) parts: GatewayParts,
+    /// The same tools for clients that are not the user who runs the server: the kept answers are that user's.
+    pub(crate) for_others: Roster,
     pub(crate) counters: Arc<Counters>,
     pub(crate) queue: Queue,
     /// All open calls, including waiting calls.
@@ -81,7 +83,9 @@ impl Gateway {
         }
         let calls = TaskTracker::new();
         calls.close();
+        let rules = parts.roster.rules().only(|rule| !rule.is_bound());
         let shared = Shared {
+            for_others: parts.roster.judged_by(rules),
             counters: Arc::default(),
             queue: Queue::new(parts.max_calls),
             calls,

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use converse_canister::{EnsembleName, InvokerName};
-use converse_config::{Effects, EnsemblePlan, Origin, Permission, Policy, Scope, SettingsPlan};
+use converse_config::{Effects, EnsemblePlan, Origin, Permission, Policy, Rule, Scope, SettingsPlan};
 use converse_ensemble::{
     Answer, ConnectError, Connection, Context, Ensemble, Invocable, InvokeError, NoArtefacts, Roster, Rules,
     Tool,
 };
 use converse_host::TurnOptions;
+use converse_host::approvals;
 use converse_host::failure::{Failure, Kind};
 use converse_host::model::{self, Model};
 use converse_host::routes::Wires;
@@ -46,15 +47,19 @@ pub(crate) struct Agent {
 }
 
 impl Agents {
-    /// `rules` has what all rules of this workspace share; its list is replaced.
+    /// `rules` has what all rules of this workspace share; its list is replaced. The kept answers among the rules of the
+    /// settings and of the roster are left out: they are one user's, and each turn adds those of its principal.
     pub(crate) fn new(
-        files: SettingsPlan,
+        mut files: SettingsPlan,
         options: TurnOptions,
         world: Arc<World>,
         roster: &Roster,
         rules: Rules,
     ) -> Self {
-        Self { files, options, world, roster: roster.for_caller(0), rules, kept: Mutex::default() }
+        files.rules.retain(|rule| !rule.is_bound());
+        let shared = roster.rules().only(|rule| !rule.is_bound());
+        let roster = roster.for_caller(0).judged_by(shared);
+        Self { files, options, world, roster, rules, kept: Mutex::default() }
     }
 
     /// Returns the settings of a turn with this model or preset; `None` for the default model. `change` adds what the
@@ -159,6 +164,22 @@ impl Agents {
     fn default_model(&self) -> Option<Model> {
         self.settings(None, |_| {}).ok().map(|settings| settings.model)
     }
+}
+
+/// Returns the rules of a turn: those that all turns share, and the answers "always" of its principal as they are now.
+pub(crate) fn rules_of(world: &World, shared: &Rules) -> Vec<Rule> {
+    let (kept, unusable) = approvals::rules(world);
+    if let Some(warning) = unusable {
+        tracing::warn!("{warning}");
+    }
+    let mut rules = shared.all();
+    rules.extend(kept);
+    rules
+}
+
+/// Returns the tools of one turn with its own rules: answers in it reach no other turn.
+pub(crate) fn tools_of(world: &World, shared: &Roster) -> Roster {
+    shared.judged_by(shared.rules().with_list(rules_of(world, shared.rules())))
 }
 
 /// Identifies what connections and tools depend on: not the sampling of one request.

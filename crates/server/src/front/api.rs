@@ -36,6 +36,7 @@ pub(super) use self::comparisons::Comparisons;
 use self::failure::ApiFailure;
 pub(super) use self::uploads::{MAX_FILE as MAX_UPLOAD, Uploads};
 use self::waiting::{Answer, WaitingFiles};
+use super::agents::rules_of;
 use super::body::{EventBody, event_stream};
 use super::completions::random_id;
 use super::idempotency::no_turn;
@@ -238,14 +239,17 @@ impl Front {
         Ok(json_reply(StatusCode::CREATED, &body))
     }
 
-    /// Returns the tools of a session: those of its agent, with the answers "for this session".
+    /// Returns the tools of a session: those of its agent, with the answers "for this session", and the answers "always"
+    /// of its principal as they are now.
     fn roster_of(&self, caller: &Caller, session: Uuid, agent: &Roster) -> Roster {
         let mut kept = self.session_rules.lock();
         if kept.len() >= MAX_SESSION_RULES {
             kept.clear();
         }
-        let own = || agent.rules().with_list(agent.rules().all());
+        let own = || agent.rules().with_list(Vec::new());
         let rules = kept.entry((caller.principal.clone(), session)).or_insert_with(own);
+        let of_session = rules.only(|rule| rule.is_bound() && rule.is_for_this_run()).all();
+        rules.replace([rules_of(&caller.world, agent.rules()), of_session].concat());
         let roster = agent.with_rules(rules.clone());
         roster.searchable();
         roster

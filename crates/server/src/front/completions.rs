@@ -19,7 +19,7 @@ use futures_util::future::BoxFuture;
 use http::StatusCode;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use super::agents::client_roster;
+use super::agents::{client_roster, tools_of};
 use super::body::{EventBody, event_stream};
 use super::idempotency::no_turn;
 use super::observing::{Narrator, api_error};
@@ -89,15 +89,15 @@ impl Front {
         let place = self.place()?;
         let settings = self.settings_of(&model, &sampling, answer, &tools)?;
         let agent = self.agents.agent(&settings).map_err(|failure| api_error(&failure))?;
+        let (interrupt, world) = (Interrupt::default(), self.world_of(&admission.principal));
         let (roster, approver): (_, Arc<dyn Approver>) = if tools.offers_clients() {
             let roster = client_roster(tools.tools).await.map_err(|failure| api_error(&failure))?;
             (roster, Arc::new(AsksClient))
         } else {
-            (agent.roster.for_caller(0), Arc::new(NobodyToAsk))
+            (tools_of(&world, &agent.roster), Arc::new(NobodyToAsk))
         };
         let Conversation { transcript, attachments, .. } = conversation;
         let transcript = with_system(transcript, settings.system.as_deref())?;
-        let (interrupt, world) = (Interrupt::default(), self.world_of(&admission.principal));
         let cancels = self.options.cancel_on_disconnect.then(|| interrupt.clone());
         let wires = agent.wires.clone();
         let job = move |observer| TurnJob {

@@ -22,7 +22,7 @@ use self::approver::ResponseApprover;
 use self::continued::{Answers, continued};
 use self::files::{Record, ResponseFiles, is_id};
 use self::live::{Keeper, Live, ResponseObserver, split};
-use super::agents::client_roster;
+use super::agents::{client_roster, tools_of};
 use super::body::{EventBody, event_stream};
 use super::completions::{AsksClient, now, random_id, with_system};
 use super::idempotency::no_turn;
@@ -110,10 +110,10 @@ impl Front {
             let roster = client_roster(clients).await.map_err(|failure| api_error(&failure))?;
             (roster, Arc::new(AsksClient))
         } else if files.is_some() {
-            (agent.roster.for_caller(0), Arc::new(responder))
+            (tools_of(&world, &agent.roster), Arc::new(responder))
         } else {
             // What is not stored cannot be answered later.
-            (agent.roster.for_caller(0), Arc::new(NobodyToAsk))
+            (tools_of(&world, &agent.roster), Arc::new(NobodyToAsk))
         };
 
         let id = format!("resp_{}", random_id());

@@ -21,7 +21,7 @@ use super::body::{read_whole, rpc_body};
 use super::browser;
 use super::replies::{Reply, challenged, denied, health, not_allowed, plain, rejected, reply, with};
 use super::{Hosts, Limits, PATH};
-use crate::access::{Access, Admission, Denied};
+use crate::access::{Access, Admission, Denied, Principal};
 use crate::caller::Remote;
 use crate::counters::{Counters, RefusalReason, TEXT_TYPE};
 use crate::front::{Front, door};
@@ -49,6 +49,13 @@ pub(crate) struct StreamDeadline {
 }
 
 impl StreamDeadline {
+    /// Returns whether the user who runs the server made the request: over stdio always.
+    pub(crate) fn is_of_owner(context: &RequestContext<RoleServer>) -> bool {
+        let parts = context.extensions.get::<http::request::Parts>();
+        let own = parts.and_then(|parts| parts.extensions.get::<Self>());
+        own.is_none_or(|own| own.admission.principal == Principal::Owner)
+    }
+
     /// Resolves at shutdown, or when the token is no longer valid. Never resolves for a request over stdio.
     pub(crate) async fn of(context: &RequestContext<RoleServer>) {
         let parts = context.extensions.get::<http::request::Parts>();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use converse_canister::{Arguments, Invocation, InvocationId, TurnId};
 use converse_config::{EnsemblePlan, Origin, Scope};
-use converse_ensemble::{Roster, Tool, Verdict};
+use converse_ensemble::{Rules, Tool, Verdict};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -16,6 +16,7 @@ use super::failure::ApiFailure;
 use super::message::parts;
 use super::{Caller, blocking};
 use crate::access::Principal;
+use crate::front::agents::rules_of;
 use crate::front::by_hand::CallJob;
 use crate::front::{Front, json_reply};
 use crate::http_server::Reply;
@@ -41,11 +42,12 @@ impl Front {
     pub(super) async fn list_ensembles(&self, caller: &Caller) -> Result<Reply, ApiFailure> {
         let roster = self.agents.roster();
         let descriptors = self.descriptors().await?;
+        let rules = roster.rules().with_list(rules_of(&caller.world, roster.rules()));
         let mut items: Vec<Value> = roster
             .ensembles()
             .iter()
             .map(|ensemble| {
-                let mut item = self.of_ensemble(ensemble);
+                let mut item = self.of_ensemble(ensemble, &rules);
                 if let Some(plan) = descriptors.plan(ensemble.name.as_str()) {
                     item["lock"] = json!(descriptors.lock(plan, roster));
                     self.describe_plan(caller, plan, &descriptors, &mut item);
@@ -94,7 +96,7 @@ impl Front {
         }
     }
 
-    fn of_ensemble(&self, ensemble: &converse_ensemble::Ensemble) -> Value {
+    fn of_ensemble(&self, ensemble: &converse_ensemble::Ensemble, rules: &Rules) -> Value {
         let roster = self.agents.roster();
         let tools = roster.tools_of(ensemble.name.as_str());
         let held = tools.iter().flatten().any(|tool| tool.held.is_some());
@@ -111,7 +113,7 @@ impl Front {
             "calls": true,
             "drift": true,
             "findings": [],
-            "tools": tools.iter().flatten().map(|tool| of_tool(roster, tool)).collect::<Vec<_>>(),
+            "tools": tools.iter().flatten().map(|tool| of_tool(rules, tool)).collect::<Vec<_>>(),
         })
     }
 
@@ -145,7 +147,7 @@ impl Front {
         let found = tools.tools_of(ensemble).into_iter().flatten().find(|one| one.invoker.as_str() == tool);
         let found = found.ok_or_else(ApiFailure::not_found)?;
         // A yes counts for this call alone.
-        let roster = tools.with_rules(tools.rules().with_list(tools.rules().all()));
+        let roster = tools.with_rules(tools.rules().with_list(rules_of(&caller.world, tools.rules())));
         let (tool, arguments) = (found.declaration.name.to_string(), Arguments::from_object(arguments));
         let asked = Invocation {
             turn: TurnId(1),
@@ -219,8 +221,8 @@ fn origin(origin: &Origin) -> Value {
     json!({ "scope": scope(origin.scope), "file": origin.file, "line": origin.line })
 }
 
-fn of_tool(roster: &Roster, tool: &Tool) -> Value {
-    let judged = roster.rules().judge(tool, &Map::new());
+fn of_tool(rules: &Rules, tool: &Tool) -> Value {
+    let judged = rules.judge(tool, &Map::new());
     json!({
         "name": tool.invoker.as_str(),
         "description": tool.declaration.description,
