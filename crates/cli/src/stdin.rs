@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
 use converse_host::world::Input;
-use converse_terminal::poll_io::Patient;
+use converse_terminal::poll_io::PollIo;
 
 const MAX_BYTES: usize = 10 * 1024 * 1024;
 const FIRST_BYTE: Duration = Duration::from_secs(1);
@@ -37,9 +37,10 @@ pub(crate) fn prompt(words: &[String], input: Input, bounds: Bounds<'_>) -> Resu
     let dash = words.len() == 1 && words.first().is_some_and(|word| word == "-");
     let words = if dash { String::new() } else { words.join(" ") };
     // Without words stdin is all there is, so it is awaited; a file does not keep anybody waiting.
-    let patience = (!words.trim().is_empty() && input == Input::Pipe).then(|| Instant::now() + FIRST_BYTE);
+    let first_byte_by =
+        (!words.trim().is_empty() && input == Input::Pipe).then(|| Instant::now() + FIRST_BYTE);
     let read = match input {
-        Input::Pipe | Input::File => read(patience, bounds)?,
+        Input::Pipe | Input::File => read(first_byte_by, bounds)?,
         Input::Terminal if dash => read(None, bounds)?,
         Input::Terminal | Input::Nothing => Read::default(),
     };
@@ -55,9 +56,9 @@ pub(crate) fn beside<'w>(
     let (last, before) = words.split_last().filter(|(last, _)| *last == "-").unzip();
     let dash = last.is_some();
     // The time limit is short, because usually nothing comes.
-    let patience = (!dash && input == Input::Pipe).then(|| Instant::now() + FIRST_BYTE);
+    let first_byte_by = (!dash && input == Input::Pipe).then(|| Instant::now() + FIRST_BYTE);
     let read = match input {
-        Input::Pipe | Input::File => read(patience, bounds)?,
+        Input::Pipe | Input::File => read(first_byte_by, bounds)?,
         Input::Terminal if dash => read(None, bounds)?,
         Input::Terminal | Input::Nothing => Read::default(),
     };
@@ -105,8 +106,8 @@ fn missing_prompt() -> Failure {
         .hint("echo \"a question\" | converse ask -")
 }
 
-/// Reads to the end on a thread of its own, so that waiting has limits. `patience` is for the first byte only.
-fn read(patience: Option<Instant>, bounds: Bounds<'_>) -> Result<Read, Failure> {
+/// Reads to the end on a thread of its own, so that waiting has limits. `first_byte_by` is for the first byte only.
+fn read(first_byte_by: Option<Instant>, bounds: Bounds<'_>) -> Result<Read, Failure> {
     let pieces = pieces()?;
     let mut bytes = Vec::new();
     loop {
@@ -126,7 +127,7 @@ fn read(patience: Option<Instant>, bounds: Bounds<'_>) -> Result<Read, Failure> 
         if past(bounds.deadline) {
             return Err(Failure::new(Kind::Limit, "deadline", "the deadline passed while waiting for stdin"));
         }
-        if bytes.is_empty() && past(patience) {
+        if bytes.is_empty() && past(first_byte_by) {
             return Ok(Read { bytes, silent: true });
         }
     }
@@ -135,7 +136,7 @@ fn read(patience: Option<Instant>, bounds: Bounds<'_>) -> Result<Read, Failure> 
 fn pieces() -> Result<Receiver<std::io::Result<Vec<u8>>>, Failure> {
     let (sender, receiver) = sync_channel(4);
     let begun = std::thread::Builder::new().spawn(move || {
-        let mut stdin = Patient(std::io::stdin().lock());
+        let mut stdin = PollIo(std::io::stdin().lock());
         let mut buffer = [0; 64 * 1024];
         loop {
             let piece = match stdin.read(&mut buffer) {

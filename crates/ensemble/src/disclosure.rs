@@ -5,7 +5,7 @@
 //! user's own variables only the names are shown.
 
 mod outward;
-mod written;
+mod parts;
 
 use converse_canister::InvokerName;
 use converse_config::{

@@ -57,7 +57,7 @@ impl Offer {
     }
 
     /// Returns the tools that are held back, in the order of their ensembles.
-    pub fn held(&self) -> impl Iterator<Item = &Tool> {
+    pub fn held_back(&self) -> impl Iterator<Item = &Tool> {
         self.held.iter().map(Arc::as_ref)
     }
 

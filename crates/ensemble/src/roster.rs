@@ -301,7 +301,7 @@ impl Roster {
         };
         let offer = self.offer();
         let Some(tool) = offer.find(&invocation.tool) else {
-            let held = offer.held().find(|tool| tool.declaration.name.as_str() == invocation.tool);
+            let held = offer.held_back().find(|tool| tool.declaration.name.as_str() == invocation.tool);
             let text = held.map_or_else(|| no_such_tool(&offer, &invocation.tool), held_back);
             return answered(Outcome::NoSuchTool, text, None);
         };

@@ -66,7 +66,7 @@ fn offered(roster: &Roster) -> Vec<String> {
 }
 
 fn held(roster: &Roster) -> Vec<(String, HoldReason)> {
-    roster.offer().held().map(|tool| (tool.qualified.clone(), tool.held.unwrap())).collect()
+    roster.offer().held_back().map(|tool| (tool.qualified.clone(), tool.held.unwrap())).collect()
 }
 
 fn judged(roster: &Roster, tool: &str) -> Verdict {

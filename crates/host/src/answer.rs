@@ -21,13 +21,13 @@ const MOST_BYTES: u64 = 64 * 1024;
 
 /// A valid schema and its form in requests.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct ReplySchema {
     schema: ValueSchema,
     sent: Value,
     is_wrapped: bool,
 }
 
-impl Wanted {
+impl ReplySchema {
     pub fn read(path: &Path, world: &World) -> Result<Self, Failure> {
         let shown = path.display();
         let failed = |why: String| Failure::usage("schema-file", format!("`{shown}` cannot be used: {why}"));
@@ -75,7 +75,7 @@ impl Wanted {
     }
 }
 
-impl AnswerCheck for Wanted {
+impl AnswerCheck for ReplySchema {
     fn check(&self, text: &str) -> Result<Value, String> {
         let value = read(text)?;
         let inner =
@@ -117,8 +117,8 @@ mod tests {
 
     use super::*;
 
-    fn wanted(schema: Value) -> Wanted {
-        Wanted::of(schema).unwrap()
+    fn wanted(schema: Value) -> ReplySchema {
+        ReplySchema::of(schema).unwrap()
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
             (json!({ "type": "strin" }), "/type"),
             (json!({ "$ref": "https://example.org/x" }), "outside the schema"),
         ] {
-            let error = Wanted::of(schema.clone()).unwrap_err();
+            let error = ReplySchema::of(schema.clone()).unwrap_err();
             assert!(error.contains(word), "{schema}: {error}");
         }
     }

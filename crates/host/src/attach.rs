@@ -34,7 +34,7 @@ use converse_session::files::open_regular;
 use converse_text::wording::bytes;
 
 use from_server::Named;
-pub use prompt::Asked;
+pub use prompt::PromptRequest;
 
 /// Of one attachment.
 const MOST_BYTES: usize = 20 * 1024 * 1024;
@@ -68,7 +68,7 @@ enum Handed {
 pub struct UserInput {
     handed: Vec<Handed>,
     /// To be had from its server.
-    asked: Option<Asked>,
+    prompt: Option<PromptRequest>,
     /// The messages of a prompt, once they are here.
     opening: Vec<PromptMessage>,
     words: String,
@@ -97,8 +97,8 @@ impl UserInput {
     }
 
     /// The same with a prompt of a server; its words go before those that are there.
-    pub fn asking(self, asked: Asked) -> Self {
-        Self { asked: Some(asked), ..self }
+    pub fn with_prompt(self, prompt: PromptRequest) -> Self {
+        Self { prompt: Some(prompt), ..self }
     }
 
     /// What was handed over before, and this. A file that is in both goes once, as it was read last.
@@ -110,7 +110,7 @@ impl UserInput {
         });
         self.handed.extend(later.handed);
         self.is_light()?;
-        Ok(Self { asked: later.asked, words: later.words, ..self })
+        Ok(Self { prompt: later.prompt, words: later.words, ..self })
     }
 
     /// What is handed over, by name.
@@ -136,7 +136,7 @@ impl UserInput {
             Handed::Awaited(named) => Some(named.ensemble.as_str()),
             Handed::Here(_) => None,
         });
-        resources.chain(self.asked.iter().map(|asked| asked.ensemble.as_str())).collect()
+        resources.chain(self.prompt.iter().map(|prompt| prompt.ensemble.as_str())).collect()
     }
 
     /// All of it, what servers have included. Nothing that they say holds a secret of ours. Bytes in prompts are held by
@@ -158,13 +158,13 @@ impl UserInput {
             }
             said.is_light()?;
         }
-        if let Some(asked) = &self.asked {
-            let filled = asked.filled(server(&asked.ensemble)?, redactor, artefacts).await?;
+        if let Some(prompt) = &self.prompt {
+            let filled = prompt.filled(server(&prompt.ensemble)?, redactor, artefacts).await?;
             let words = [filled.rest, said.words].into_iter().filter(|words| !words.trim().is_empty());
             said.words = words.collect::<Vec<_>>().join("\n\n");
             said.opening = filled.messages;
             if said.words.is_empty() {
-                asked.stands_alone(&said.opening)?;
+                prompt.expects_reply(&said.opening)?;
             }
         }
         Ok(said)

@@ -110,8 +110,8 @@ impl Kept {
     }
 
     /// Returns a store for a run that sends nothing and writes to no session.
-    pub fn held(&self) -> OnlyHeld {
-        OnlyHeld(self.clone())
+    pub fn in_memory(&self) -> InMemory {
+        InMemory(self.clone())
     }
 
     fn hold(&self, bytes: &[u8]) -> Option<Digest> {
@@ -166,9 +166,9 @@ impl Artefacts for Shown {
 
 /// [`Kept`], with all blobs kept in memory until the run ends.
 #[derive(Debug, Clone)]
-pub struct OnlyHeld(Kept);
+pub struct InMemory(Kept);
 
-impl Artefacts for OnlyHeld {
+impl Artefacts for InMemory {
     fn keep(&self, bytes: &[u8]) -> Option<Digest> {
         self.0.hold(bytes)
     }

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::client::{ClientPlan, Clients, Redirects};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub struct Headless {
@@ -32,7 +32,7 @@ impl Headless {
         let uri: Uri = url.parse().map_err(|_| "the authorization URL is not valid".to_owned())?;
         let client = self.clients.to(&uri).map_err(|cause| cause.message)?;
         // The error text would show the whole address.
-        let asked = timeout(PATIENCE, client.get(url).send()).await;
+        let asked = timeout(TIMEOUT, client.get(url).send()).await;
         let Ok(Ok(answer)) = asked else {
             return Err("the authorization page did not answer".to_owned());
         };

@@ -128,7 +128,7 @@ impl HostBuilder {
             contents: &contents,
             protected: catalogue.protected(),
             lockfiles: &catalogue.lockfiles(),
-            asked: Responders::default(),
+            responders: Responders::default(),
         };
         let own = self.tools.ensemble()?.into_iter().collect();
         let connected = wiring.connect_with(&chosen, settings.rules.clone(), None, own).await?;

@@ -135,7 +135,7 @@ impl JournalSink {
 
     /// Marks a turn as replayed from a cassette, so that its answers do not count as new. Best effort.
     pub fn note_replay(&self) {
-        if let Some(text) = self.cassette.told()
+        if let Some(text) = self.cassette.replay_note()
             && let Err(error) = self.append([Body::Note { text: text.to_owned() }], false)
         {
             tracing::warn!(%error, "that this is a replay was not noted");

@@ -1,9 +1,9 @@
 //! Resolves a model: from `provider/model` to an endpoint and a key.
 
 pub mod fallback;
+mod from_settings;
 mod lore;
 mod reach;
-mod said;
 
 use converse_canister::ProviderName;
 use converse_config::SettingsPlan;

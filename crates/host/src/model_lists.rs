@@ -129,15 +129,15 @@ pub struct Offered {
     pub whole: bool,
 }
 
-/// Requests all models, or the first page of them, within `patience`.
+/// Requests all models, or the first page of them, within `timeout`.
 pub async fn ask(
     endpoint: &Endpoint,
     credentials: Credentials,
     pages: usize,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<Offered, Unlisted> {
     let asked =
-        tokio::time::timeout(patience, request_pages(endpoint, credentials, pages.min(MAX_PAGES), patience));
+        tokio::time::timeout(timeout, request_pages(endpoint, credentials, pages.min(MAX_PAGES), timeout));
     asked.await.unwrap_or(Err(Unlisted::Late))
 }
 
@@ -148,9 +148,9 @@ async fn request_pages(
     endpoint: &Endpoint,
     credentials: Credentials,
     pages: usize,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<Offered, Unlisted> {
-    let wire = HttpWire::new(credentials, patience);
+    let wire = HttpWire::new(credentials, timeout);
     let (mut models, mut next) = (Vec::new(), None::<String>);
     for _ in 0..pages {
         let body = page(&wire, endpoint, next.as_deref()).await?;

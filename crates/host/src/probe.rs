@@ -70,12 +70,12 @@ impl Probe<'_> {
     pub async fn run(
         &self,
         rules: Vec<Rule>,
-        asked: Responders,
+        responders: Responders,
         audit: &AuditSink,
     ) -> Result<ProbeResult, Failure> {
         let contents = Kept::new(None);
         let looking = Wiring::looking(self.world, self.context, self.interrupt, &contents);
-        let connected = Wiring { asked, ..looking }.connect(&[self.plan], rules).await?;
+        let connected = Wiring { responders, ..looking }.connect(&[self.plan], rules).await?;
         let result = self.probe(&connected, audit).await;
         connected.disconnect(self.context).await;
         if self.interrupt.number().is_some() { Err(self.interrupt.failure()) } else { result }

@@ -83,7 +83,7 @@ impl Redactor {
     }
 
     /// Returns a secret that the text contains.
-    pub fn found(&self, text: &str) -> Option<Secret> {
+    pub fn find_secret(&self, text: &str) -> Option<Secret> {
         let known = self.0.read();
         known.finder().first(text).and_then(|index| known.secrets.get(index).cloned())
     }

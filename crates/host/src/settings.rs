@@ -14,7 +14,7 @@ use converse_config::{
 use converse_engine::{CompactionPolicy, Limits, RetryPolicy, Timeouts};
 use converse_provider::Controls;
 
-use crate::answer::Wanted;
+use crate::answer::ReplySchema;
 use crate::approvals;
 use crate::cassette::mode::CassetteMode;
 use crate::catalogue::Catalogue;
@@ -192,7 +192,7 @@ pub struct Settings {
     pub system: Option<String>,
     pub controls: Controls,
     /// What the answer must be.
-    pub answer: Option<Wanted>,
+    pub answer: Option<ReplySchema>,
     pub limits: Limits,
     pub timeouts: Timeouts,
     pub connect_timeout: Duration,
@@ -231,7 +231,7 @@ impl Settings {
             [] => preset.ensembles.clone(),
             named => Some(named.to_vec()),
         };
-        let answer = schema.map(|path| Wanted::read(path, world)).transpose()?;
+        let answer = schema.map(|path| ReplySchema::read(path, world)).transpose()?;
         let model = model::choose(named, files, world)?;
         let limits = limits(args, files);
         require_price(&model, limits.cost)?;
@@ -268,7 +268,7 @@ impl Settings {
     /// # Errors
     ///
     /// The understudy answers with the results of tools.
-    pub fn expect_answer(&mut self, wanted: Wanted) -> Result<(), Failure> {
+    pub fn expect_answer(&mut self, wanted: ReplySchema) -> Result<(), Failure> {
         if self.model.is_understudy() {
             let message =
                 "`--schema` needs a language model; the understudy answers with the results of tools";

@@ -59,7 +59,7 @@ impl Telemetry {
 
     /// Returns warnings about the configuration, for the first turn.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
-        self.told().filter_map(|told| match told {
+        self.notices().filter_map(|told| match told {
             SetupNotice::Warning(text) => Some(format!("warning: {text}")),
             SetupNotice::Remark(_) => None,
         })
@@ -67,13 +67,13 @@ impl Telemetry {
 
     /// Returns remarks about the configuration, for verbose output.
     pub fn remarks(&self) -> impl Iterator<Item = String> {
-        self.told().filter_map(|told| match told {
+        self.notices().filter_map(|told| match told {
             SetupNotice::Warning(_) => None,
             SetupNotice::Remark(text) => Some(format!("note: {text}")),
         })
     }
 
-    fn told(&self) -> impl Iterator<Item = &SetupNotice> {
+    fn notices(&self) -> impl Iterator<Item = &SetupNotice> {
         self.0.iter().flat_map(|exporter| &exporter.target.told)
     }
 

@@ -16,7 +16,7 @@ use crate::secrets::{Redactor, Secret};
 
 const MAX_BYTES: u64 = 256 * 1024;
 /// Limit for another process that renews the same token and waits for a server.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
@@ -118,7 +118,7 @@ fn locked(file: &File, path: &Path) -> Result<(), String> {
         match file.try_lock() {
             Ok(()) => return Ok(()),
             Err(TryLockError::Error(error)) => return Err(failed("lock", path, &error)),
-            Err(TryLockError::WouldBlock) if begun.elapsed() >= PATIENCE => {
+            Err(TryLockError::WouldBlock) if begun.elapsed() >= TIMEOUT => {
                 return Err("another run is renewing the same token and does not finish".to_owned());
             }
             Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),

@@ -62,7 +62,7 @@ pub struct Wiring<'a> {
     /// The accepted definitions; [`Lockfiles::NONE`] to show all tools.
     pub lockfiles: &'a Lockfiles,
     /// Answer the requests of servers.
-    pub asked: Responders,
+    pub responders: Responders,
 }
 
 crate::opaque_debug!(Wiring<'_>);
@@ -178,8 +178,8 @@ impl<'a> Wiring<'a> {
         interrupt: &'a Interrupt,
         contents: &'a Kept,
     ) -> Self {
-        let (protected, lockfiles, asked) = (&[][..], Lockfiles::NONE, Responders::default());
-        Self { world, context, interrupt, deadline: None, contents, protected, lockfiles, asked }
+        let (protected, lockfiles, responders) = (&[][..], Lockfiles::NONE, Responders::default());
+        Self { world, context, interrupt, deadline: None, contents, protected, lockfiles, responders }
     }
 }
 
@@ -342,11 +342,11 @@ impl Wiring<'_> {
             project: self.world.project().map(Path::to_path_buf),
             warn: Arc::new(move |line| connection_notices.add(line)),
             start_checks: self.start_checks(),
-            responders: self.asked.clone(),
+            responders: self.responders.clone(),
             reach: Some(Arc::new(HttpReach::new(CONNECT_TIMEOUT))),
             // Tokens from the run's own consent last for the run.
-            vault: if self.asked.consent.is_none() { self.vault() } else { None },
-            consent: self.asked.consent.clone(),
+            vault: if self.responders.consent.is_none() { self.vault() } else { None },
+            consent: self.responders.consent.clone(),
         }
     }
 

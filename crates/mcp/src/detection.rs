@@ -28,18 +28,18 @@ const INITIALIZE_ID: i64 = 1_000_000_002;
 const MAX_EARLY: usize = 64;
 
 /// Asks the server for its era, with the request of `first` before the other one. The other request follows when the
-/// first is refused, or after `patience` without an answer; `None` waits for the refusal. Has no time limit.
+/// first is refused, or after `silence_limit` without an answer; `None` waits for the refusal. Has no time limit.
 pub(crate) async fn detect<T: Transport<RoleClient>>(
     transport: &mut T,
     client: &ClientConfig,
     first: Era,
-    patience: Option<Duration>,
+    silence_limit: Option<Duration>,
 ) -> Result<(Era, Replay), HandshakeError> {
     let eras = [first, first.other()];
     let mut refused: [Option<Failure>; 2] = [None, None];
     let mut early = VecDeque::new();
     let mut sent = 0;
-    let silence = patience.map(|patience| Instant::now() + patience);
+    let silence = silence_limit.map(|silence_limit| Instant::now() + silence_limit);
     loop {
         let is_open = refused.iter().take(sent).any(Option::is_none);
         let is_silent = silence.is_some_and(|end| end <= Instant::now());

@@ -27,7 +27,7 @@ pub(crate) enum Mode {
     /// The server's answers decide; see [`detect`]. Only over pipes.
     Detect {
         first: Era,
-        patience: Option<Duration>,
+        silence_limit: Option<Duration>,
     },
     Only(Era),
 }
@@ -53,7 +53,9 @@ where
     let mut inner = Guarded::new(transport, end);
     let (era, replay) = match mode {
         Mode::Only(era) => (era, Replay::default()),
-        Mode::Detect { first, patience } => detect(&mut inner, &handler.get_info(), first, patience).await?,
+        Mode::Detect { first, silence_limit } => {
+            detect(&mut inner, &handler.get_info(), first, silence_limit).await?
+        }
     };
     let lifecycle = match era {
         Era::Modern => ClientLifecycleMode::Discover { preferred_versions: vec![MODERN] },

@@ -33,8 +33,8 @@ const BRIEF_STDIN_TIMEOUT: Duration = Duration::from_millis(500);
 const STOP_HTTP: Duration = Duration::from_secs(2);
 const STOP_STDIO: Duration = Duration::from_millis(500);
 /// Silence after which a server gets the request of the other era, too.
-const PATIENCE: Duration = Duration::from_secs(3);
-const LAUNCHER_PATIENCE: Duration = Duration::from_secs(10);
+const SILENCE_LIMIT: Duration = Duration::from_secs(3);
+const LAUNCHER_SILENCE_LIMIT: Duration = Duration::from_secs(10);
 
 /// How a server is reached.
 #[derive(Debug, Clone)]
@@ -105,7 +105,7 @@ pub(crate) enum NoAnswer {
 impl Way {
     /// Returns how long a server may be silent before it gets the request of the other era, too. `None` waits for an
     /// answer.
-    pub(crate) fn patience(&self, connect_timeout: Duration) -> Option<Duration> {
+    pub(crate) fn silence_limit(&self, connect_timeout: Duration) -> Option<Duration> {
         let is_launcher = match self {
             Self::Stdio(launch) => launch.is_launcher(),
             // The user may have to log in first.
@@ -115,7 +115,11 @@ impl Way {
             Self::Pipes(fake) => fake.is_launcher,
         };
         // A launcher may download the server first.
-        Some(if is_launcher { (connect_timeout / 2).clamp(PATIENCE, LAUNCHER_PATIENCE) } else { PATIENCE })
+        Some(if is_launcher {
+            (connect_timeout / 2).clamp(SILENCE_LIMIT, LAUNCHER_SILENCE_LIMIT)
+        } else {
+            SILENCE_LIMIT
+        })
     }
 }
 

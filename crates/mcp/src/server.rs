@@ -121,7 +121,7 @@ impl Server {
         diagnostics: &ConnectDiagnostics,
     ) -> Result<Link, Failure> {
         let first = known.unwrap_or(Era::Modern);
-        let mode = Mode::Detect { first, patience: self.patience(first) };
+        let mode = Mode::Detect { first, silence_limit: self.silence_limit(first) };
         let failure = match self.open_as(mode, diagnostics).await {
             Err(failure @ Failure::Ended(_)) => failure,
             opened => return opened,
@@ -140,8 +140,8 @@ impl Server {
     ) -> Result<Link, Failure> {
         let first = known.unwrap_or(Era::Modern);
         let mut one = pin!(self.open_as(Mode::Only(first), diagnostics));
-        let early = match self.patience(first) {
-            Some(patience) => timeout(patience, &mut one).await.ok(),
+        let early = match self.silence_limit(first) {
+            Some(silence_limit) => timeout(silence_limit, &mut one).await.ok(),
             None => Some((&mut one).await),
         };
         let mut other = pin!(self.open_as(Mode::Only(first.other()), diagnostics));
@@ -166,8 +166,8 @@ impl Server {
 
     /// Returns how long the request of `first` may be unanswered before the other one follows. A server that was legacy
     /// before is silent only while it starts, and may exit after a request of the other era.
-    fn patience(&self, first: Era) -> Option<Duration> {
-        self.way.patience(self.connect_timeout).filter(|_| first == Era::Modern)
+    fn silence_limit(&self, first: Era) -> Option<Duration> {
+        self.way.silence_limit(self.connect_timeout).filter(|_| first == Era::Modern)
     }
 
     /// Returns an open connection, and opens a new one if necessary. After an error, nothing was sent.

@@ -83,20 +83,20 @@ impl Child {
         self.status
     }
 
-    /// Ends the group: closes stdin, waits `patience`, sends SIGTERM, waits `patience`, sends SIGKILL. Afterwards the whole
+    /// Ends the group: closes stdin, waits `grace`, sends SIGTERM, waits `grace`, sends SIGKILL. Afterwards the whole
     /// group is gone (grandchildren too, even if the leader exited by itself). Returns as soon as it is, at the latest
-    /// after twice `patience` and a second. Dropping the future kills the group.
-    pub async fn end(self, patience: Duration) {
-        self.end_after(patience, patience).await;
+    /// after twice `grace` and a second. Dropping the future kills the group.
+    pub async fn end(self, grace: Duration) {
+        self.end_after(grace, grace).await;
     }
 
     /// Like [`Child::end`], with `goodbye` as the time between closing stdin and SIGTERM.
-    pub async fn end_after(mut self, goodbye: Duration, patience: Duration) {
+    pub async fn end_after(mut self, goodbye: Duration, grace: Duration) {
         self.stdin = None;
         // Nothing reads stdout any more: a child blocked in a write must get an error.
         self.stdout = None;
         let Some(Running { group, exit }) = &mut self.running else { return };
-        for (wait, signal) in [(goodbye, Signal::TERM), (patience, Signal::KILL)] {
+        for (wait, signal) in [(goodbye, Signal::TERM), (grace, Signal::KILL)] {
             if group.is_gone_within(wait, exit).await {
                 return;
             }

@@ -84,9 +84,9 @@ impl ChildTable {
     }
 }
 
-/// Waits at most `patience` for a child that is about to exit, and reaps it.
-pub(crate) fn exits_within(id: Pid, patience: Duration) -> bool {
-    let until = Instant::now() + patience;
+/// Waits at most `grace` for a child that is about to exit, and reaps it.
+pub(crate) fn exits_within(id: Pid, grace: Duration) -> bool {
+    let until = Instant::now() + grace;
     let ends = pidfd_open(id, PidfdFlags::empty());
     loop {
         let left = until.saturating_duration_since(Instant::now());

@@ -84,9 +84,9 @@ impl Group {
         Ok(waitid(WaitId::Pid(self.id), options)?.map(|status| of(&status)))
     }
 
-    /// Waits at most `patience` until the group is gone.
-    pub(crate) async fn is_gone_within(&mut self, patience: Duration, exit: &mut Exit) -> bool {
-        let deadline = Instant::now() + patience;
+    /// Waits at most `grace` until the group is gone.
+    pub(crate) async fn is_gone_within(&mut self, grace: Duration, exit: &mut Exit) -> bool {
+        let deadline = Instant::now() + grace;
         if !self.reaped && timeout_at(deadline, exit.wait(self)).await.is_err() {
             return false;
         }

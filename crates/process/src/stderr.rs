@@ -51,10 +51,10 @@ impl Stderr {
         self.tail.lock().clone()
     }
 
-    /// Waits at most `patience` until everything was read.
-    pub(crate) async fn closed(&self, patience: Duration) {
+    /// Waits at most `limit` until everything was read.
+    pub(crate) async fn closed(&self, limit: Duration) {
         let mut open = self.open.clone();
-        let _ = timeout(patience, async { while open.changed().await.is_ok() {} }).await;
+        let _ = timeout(limit, async { while open.changed().await.is_ok() {} }).await;
     }
 }
 

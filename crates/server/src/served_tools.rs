@@ -93,7 +93,7 @@ impl ServedTools {
 
     /// Why a tool of this name is held back, if it is. The lockfile is read only when a gateway starts.
     pub(crate) fn hold_reason(&self, name: &str, bare: bool) -> Option<String> {
-        let why = self.offer.held().find(|tool| served_as(tool, bare) == name)?.hold_reason(name)?;
+        let why = self.offer.held_back().find(|tool| served_as(tool, bare) == name)?.hold_reason(name)?;
         Some(format!("{why}, and then restart this server"))
     }
 

@@ -36,7 +36,7 @@ use jiff::Timestamp;
 
 use crate::files;
 use crate::lines::{Lines, LinesError};
-use crate::lock::{LOCK_PATIENCE, lock_within};
+use crate::lock::{LOCK_TIMEOUT, lock_within};
 use tail::{End, Tail};
 
 pub use record::{Happened, Record};
@@ -59,7 +59,7 @@ pub struct AuditLog {
     full: u64,
     redact: RedactText,
     /// Time to wait for the lock.
-    patience: Duration,
+    timeout: Duration,
     syncs: Syncs,
     /// The last record that a line of this process names as synced.
     named: u64,
@@ -126,8 +126,8 @@ impl AuditLog {
     pub fn open(path: &Path, redact: RedactText) -> Result<Self, AuditError> {
         let (file, syncs) = (opened(path)?, Syncs::default());
         let lines = Lines::new(file, 0, false);
-        let (path, end, patience, full) = (path.to_owned(), None, LOCK_PATIENCE, older::FULL);
-        Ok(Self { lines, path, end, full, redact, patience, syncs, named: 0, repaired: None })
+        let (path, end, timeout, full) = (path.to_owned(), None, LOCK_TIMEOUT, older::FULL);
+        Ok(Self { lines, path, end, full, redact, timeout, syncs, named: 0, repaired: None })
     }
 
     /// Writes all records or none. They are durable only after [`AuditLog::commit`].
@@ -178,7 +178,7 @@ impl AuditLog {
             if current.map_err(|source| failed(&self.path, source))? {
                 return Ok(());
             }
-            if began.elapsed() > self.patience {
+            if began.elapsed() > self.timeout {
                 return Err(AuditError::Busy { path: self.path.clone() });
             }
             // A clone of the file may outlive it.
@@ -226,7 +226,7 @@ impl AuditLog {
         let cut = !torn.is_empty();
         if cut {
             self.set_aside(torn, end.seq + 1)?;
-            bytes.extend(record::mended(torn).line(&end, self.synced(&end), at, &self.redact)?);
+            bytes.extend(record::repair_line(torn).line(&end, self.synced(&end), at, &self.redact)?);
             end.follow(&bytes);
         }
         let whole = end.length - bytes.len() as u64;
@@ -265,7 +265,7 @@ impl AuditLog {
     }
 
     fn lock(&self) -> Result<(), AuditError> {
-        match lock_within(self.lines.storage(), self.patience) {
+        match lock_within(self.lines.storage(), self.timeout) {
             Ok(true) => Ok(()),
             Ok(false) => Err(AuditError::Busy { path: self.path.clone() }),
             Err(error) => {

@@ -124,7 +124,7 @@ fn read(bytes: &[u8]) -> Result<Loaded, SessionError> {
 }
 
 /// What opening the session makes of the file.
-fn mended(bytes: &[u8]) -> Vec<u8> {
+fn repaired(bytes: &[u8]) -> Vec<u8> {
     let loaded = read(bytes).unwrap();
     let mut bytes = bytes[..loaded.length as usize].to_vec();
     for (index, body) in loaded.amendments().into_iter().enumerate() {
@@ -206,7 +206,7 @@ fn cut_at_every_byte_the_story_is_lawful_and_mended_once() {
         if length % 7 > 0 && !cut.ends_with(b"\n") {
             continue;
         }
-        let again = read(&mended(cut)).unwrap();
+        let again = read(&repaired(cut)).unwrap();
         assert_eq!(again.repairs, [], "{length}");
         assert_eq!(again.transcript, loaded.transcript, "{length}");
     }
@@ -218,12 +218,12 @@ fn cut_again_while_mending_it_is_lawful_still() {
     let all = read(&whole).unwrap();
     let ends = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
     for end in ends {
-        let once = mended(&whole[..end]);
+        let once = repaired(&whole[..end]);
         // A torn line is a torn line, however long: some cuts of each are enough.
         for length in (end..once.len()).step_by(23) {
             let loaded = read(&once[..length]).unwrap();
             assert_lawful(&loaded, &all);
-            assert_eq!(read(&mended(&once[..length])).unwrap().repairs, [], "{end} {length}");
+            assert_eq!(read(&repaired(&once[..length])).unwrap().repairs, [], "{end} {length}");
         }
     }
 }
@@ -239,7 +239,7 @@ fn cut_at_every_line_a_story_that_goes_back_can_be_sent_and_is_mended_once() {
             let cut = [&whole[..end], torn].concat();
             let loaded = read(&cut).unwrap();
             assert_sendable(&loaded);
-            let again = read(&mended(&cut)).unwrap();
+            let again = read(&repaired(&cut)).unwrap();
             assert_eq!(again.repairs, [], "{end}");
             assert_eq!(again.transcript, loaded.transcript, "{end}");
             let seqs = |loaded: &Loaded| loaded.places.iter().map(|place| place.seq).collect::<Vec<_>>();
@@ -310,15 +310,15 @@ fn a_reply_without_its_end_loses_its_native_form_for_good() {
     let mut cut = story();
     let second_call = cut.iter().position(|body| matches!(body, Body::Used { .. })).unwrap() - 1;
     cut.truncate(second_call);
-    let mended = mended(&written(cut));
-    let loaded = read(&mended).unwrap();
+    let repaired = repaired(&written(cut));
+    let loaded = read(&repaired).unwrap();
     let native = loaded
         .transcript
         .as_slice()
         .iter()
         .any(|canister| matches!(canister, Canister::Assistant(assistant) if assistant.native.is_some()));
     assert!(!native);
-    assert!(String::from_utf8(mended).unwrap().contains("\"type\":\"incomplete\",\"turn\":1"));
+    assert!(String::from_utf8(repaired).unwrap().contains("\"type\":\"incomplete\",\"turn\":1"));
 }
 
 #[test]
@@ -399,7 +399,7 @@ fn killed_after_any_write_or_truncation_the_story_is_lawful() {
             match read(state) {
                 Ok(loaded) => {
                     assert_lawful(&loaded, &all);
-                    assert_eq!(read(&mended(state)).unwrap().repairs, []);
+                    assert_eq!(read(&repaired(state)).unwrap().repairs, []);
                 }
                 Err(SessionError::Empty { .. }) => assert!(!state.contains(&b'\n')),
                 Err(other) => panic!("{other}"),

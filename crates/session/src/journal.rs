@@ -65,7 +65,7 @@ impl Journal {
         if !amendments.is_empty() {
             amendments.into_iter().try_for_each(|body| journal.append(body, now))?;
             journal.commit()?;
-            loaded.mended(now);
+            loaded.set_repair_time(now);
         }
         Ok((journal, loaded))
     }

@@ -126,16 +126,16 @@ fn at_once(file: &File) -> Result<(), TryLockError> {
 const MOST_SIGNALS: usize = 100;
 
 /// Default time to wait in [`lock_within`].
-pub const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+pub const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 const BETWEEN_TRIES: Duration = Duration::from_millis(2);
 
 /// Waits on this thread for a lock that others hold briefly; returns false on timeout. The lock ends with the file.
-pub fn lock_within(file: &File, patience: Duration) -> io::Result<bool> {
+pub fn lock_within(file: &File, timeout: Duration) -> io::Result<bool> {
     let began = Instant::now();
     loop {
         match at_once(file) {
             Ok(()) => return Ok(true),
-            Err(TryLockError::WouldBlock) if began.elapsed() < patience => std::thread::sleep(BETWEEN_TRIES),
+            Err(TryLockError::WouldBlock) if began.elapsed() < timeout => std::thread::sleep(BETWEEN_TRIES),
             Err(TryLockError::WouldBlock) => return Ok(false),
             Err(TryLockError::Error(error)) => return Err(error),
         }

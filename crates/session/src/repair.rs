@@ -310,7 +310,7 @@ impl Loaded {
     }
 
     /// Sets the time of the canisters that repairs added.
-    pub(crate) fn mended(&mut self, now: Timestamp) {
+    pub(crate) fn set_repair_time(&mut self, now: Timestamp) {
         let added = self.places.iter_mut().rev().take_while(|place| place.seq >= self.next_seq);
         added.for_each(|place| place.at = now);
     }

@@ -74,7 +74,7 @@ pub struct Hit {
 
 /// The results of a search.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct SearchResults {
     /// The latest first, up to the limit.
     pub hits: Vec<Hit>,
     /// Number of all matching messages.
@@ -86,13 +86,13 @@ pub struct Found {
 impl Store {
     /// Searches all sessions and returns at most `limit` messages. Secrets are removed before snippets are cut, because a
     /// part of a secret would not be recognised.
-    pub fn search(&self, query: &Query, limit: usize) -> Result<Found, SessionError> {
+    pub fn search(&self, query: &Query, limit: usize) -> Result<SearchResults, SessionError> {
         let mut ids = self.ids()?;
         // The newest first, because older sessions rarely have later messages.
         ids.reverse();
         let next = AtomicUsize::new(0);
         let work = || {
-            let mut found = Found::default();
+            let mut found = SearchResults::default();
             while let Some(id) = ids.get(next.fetch_add(1, Ordering::Relaxed)) {
                 self.look(*id, query, limit, &mut found);
             }
@@ -113,7 +113,7 @@ impl Store {
         Ok(found)
     }
 
-    fn look(&self, id: Uuid, query: &Query, limit: usize, found: &mut Found) {
+    fn look(&self, id: Uuid, query: &Query, limit: usize, found: &mut SearchResults) {
         let dir = self.path(id);
         let index = match Index::of(&dir) {
             Ok(index) => index,
@@ -146,7 +146,7 @@ impl Store {
     }
 }
 
-impl Found {
+impl SearchResults {
     fn keep_latest(&mut self, limit: usize) {
         self.hits.sort_by_key(|hit| std::cmp::Reverse((hit.at, hit.session, hit.number)));
         self.hits.truncate(limit);

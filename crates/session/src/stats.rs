@@ -25,7 +25,7 @@ mod tool;
 
 pub use calls::Calls;
 pub use figures::{Day, Figures, Model, Pair, Share, Tool, Unreadable};
-pub use folding::{Folding, Wanted};
+pub use folding::{Folding, StatsFilter};
 pub use journal::Journal;
 pub use page::{Cursor, ListedCall, Outcomes, Page};
 pub use pattern::Pattern;

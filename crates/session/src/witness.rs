@@ -26,15 +26,15 @@ pub(crate) enum Act {
 
 #[cfg(test)]
 std::thread_local! {
-    static TAPE: std::cell::RefCell<Option<Vec<Act>>> = const { std::cell::RefCell::new(None) };
+    static ACTS: std::cell::RefCell<Option<Vec<Act>>> = const { std::cell::RefCell::new(None) };
 }
 
 /// Returns the operations of this thread while `run` runs.
 #[cfg(test)]
 pub(crate) fn acts(run: impl FnOnce()) -> Vec<Act> {
-    TAPE.set(Some(Vec::new()));
+    ACTS.set(Some(Vec::new()));
     run();
-    TAPE.take().unwrap_or_default()
+    ACTS.take().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -76,7 +76,7 @@ pub(crate) fn synced_dir(path: &Path) {
 
 fn tell(act: impl FnOnce() -> Act) {
     #[cfg(test)]
-    TAPE.with_borrow_mut(|tape| tape.as_mut().map(|tape| tape.push(act())));
+    ACTS.with_borrow_mut(|acts| acts.as_mut().map(|acts| acts.push(act())));
     #[cfg(not(test))]
     let _ = act;
 }

@@ -169,7 +169,7 @@ impl TerminalApprover {
         let look = self.look();
         let (lines, cut) = asked.lines(much, &look);
         choices.view = cut;
-        painted(&lines, &look) + &flowing(&choices.told(asked.pending.tool()))
+        painted(&lines, &look) + &flowing(&choices.legend(asked.pending.tool()))
     }
 
     fn look(&self) -> Look {

@@ -4,9 +4,9 @@
 //! the terminal can show them, else plainly, line by line and without a single escape sequence. The library that draws
 //! (reedline) is known to this crate alone, so that another one could take its place.
 
-mod aside;
 mod complete;
 mod entry;
+mod handover;
 mod highlight;
 mod hints;
 mod history;
@@ -20,8 +20,8 @@ mod rich;
 mod setup;
 mod terminal;
 
-pub use aside::{Aside, Held};
 pub use complete::{Complete, Mark, Nature, Suggestion};
+pub use handover::{Handover, HandoverGuard};
 pub use line_editor::Editor;
 pub use outer::edited;
 pub use prompt::Prompt;

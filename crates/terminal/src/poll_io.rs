@@ -12,9 +12,9 @@ use rustix::io::Errno;
 
 /// Writes without a buffer, and without the standard library's own notion that what cannot be written at all has been.
 #[derive(Debug)]
-pub struct Patient<F>(pub F);
+pub struct PollIo<F>(pub F);
 
-impl<F: AsFd + Read> Read for Patient<F> {
+impl<F: AsFd + Read> Read for PollIo<F> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.0.read(bytes) {
@@ -25,7 +25,7 @@ impl<F: AsFd + Read> Read for Patient<F> {
     }
 }
 
-impl<F: AsFd> Write for Patient<F> {
+impl<F: AsFd> Write for PollIo<F> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match rustix::io::write(&self.0, bytes) {
@@ -69,7 +69,7 @@ mod tests {
                 written += count;
             }
             sender.send(()).unwrap();
-            Patient(&ours).write_all(&vec![7; MUCH - written]).unwrap();
+            PollIo(&ours).write_all(&vec![7; MUCH - written]).unwrap();
             ours
         });
         full.recv().unwrap();
@@ -78,7 +78,7 @@ mod tests {
         let ours = writer.join().unwrap();
         let reader = std::thread::spawn(move || {
             let mut text = String::new();
-            Patient(&ours).read_to_string(&mut text).map(|_| text)
+            PollIo(&ours).read_to_string(&mut text).map(|_| text)
         });
         theirs.write_all(b"late").unwrap();
         drop(theirs);
@@ -88,6 +88,6 @@ mod tests {
     #[test]
     fn what_cannot_be_written_is_told() {
         let file = std::fs::File::open("/dev/null").unwrap();
-        assert!(Patient(file).write_all(b"x").is_err(), "it was opened for reading");
+        assert!(PollIo(file).write_all(b"x").is_err(), "it was opened for reading");
     }
 }

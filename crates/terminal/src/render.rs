@@ -34,7 +34,7 @@ pub trait Renderer: Sink {
 }
 
 /// What a renderer remembers. Its lock is broken only if a renderer panicked.
-pub fn held<T>(state: &Mutex<T>) -> Result<MutexGuard<'_, T>, SinkError> {
+pub fn lock_state<T>(state: &Mutex<T>) -> Result<MutexGuard<'_, T>, SinkError> {
     state.lock().map_err(|_| SinkError::Output("a renderer crashed".to_owned()))
 }
 

@@ -3,9 +3,9 @@
 mod begin;
 mod commands;
 mod completing;
+mod completion_sources;
 mod connecting;
 mod conversation;
-mod knowing;
 mod mentions;
 mod ran;
 mod session;

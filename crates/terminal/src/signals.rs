@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::editor::Aside;
+use crate::editor::Handover;
 use crate::view::TerminalView;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -87,7 +87,7 @@ struct Hooks {
     /// Runs on any thread, without unwinding, to restore the modes of the terminal.
     last: Mutex<Option<Box<dyn FnOnce() + Send>>>,
     draws: Mutex<Option<Weak<TerminalView>>>,
-    reads: Mutex<Option<Aside>>,
+    reads: Mutex<Option<Handover>>,
 }
 
 converse_host::opaque_debug!(Hooks);

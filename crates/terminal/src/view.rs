@@ -8,11 +8,11 @@
 mod answer;
 mod call;
 mod calls;
+mod echo;
 mod frame;
 mod models;
 mod modes;
 mod notices;
-mod said;
 mod spending;
 mod style;
 mod thinking;

@@ -18,7 +18,7 @@ use converse_session::Session;
 use crate::args::{Ask, Format};
 use crate::exit_code;
 use crate::stdin::{self, Bounds};
-use converse_host::attach::{self, Asked, UserInput};
+use converse_host::attach::{self, PromptRequest, UserInput};
 use converse_host::catalogue::Catalogue;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
@@ -123,7 +123,7 @@ impl Run<'_> {
         self.console.warn_all(told.filter(|_| !self.only_looks()));
         let said =
             self.user_input(prompt.text, &candidates, attach::Bounds { deadline, interrupt: &interrupt })?;
-        let said = asked.into_iter().fold(said, UserInput::asking);
+        let said = asked.into_iter().fold(said, UserInput::with_prompt);
         Ok(Begun { interrupt, deadline, said: Arc::new(said), candidates })
     }
 
@@ -141,13 +141,13 @@ impl Run<'_> {
     }
 
     /// A prompt of a server, and the user's words; which of them are arguments of the prompt only the server knows.
-    fn prompt(&self, bounds: Bounds<'_>) -> Result<(Option<Asked>, stdin::Prompt), Failure> {
+    fn prompt(&self, bounds: Bounds<'_>) -> Result<(Option<PromptRequest>, stdin::Prompt), Failure> {
         let (words, input) = (self.args.prompt.as_slice(), self.world.stdin);
         match &self.args.mcp_prompt {
             None => Ok((None, stdin::prompt(words, input, bounds)?)),
             Some(named) => {
                 let (words, prompt) = stdin::beside(words, input, bounds)?;
-                Ok((Some(Asked::parse(named, words)?), prompt))
+                Ok((Some(PromptRequest::parse(named, words)?), prompt))
             }
         }
     }

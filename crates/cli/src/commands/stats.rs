@@ -1,6 +1,6 @@
 //! `converse stats`: usage, from the kept sessions. Reads one journal after the other.
 
-use converse_session::stats::{Figures, Folding, Pattern, Wanted};
+use converse_session::stats::{Figures, Folding, Pattern, StatsFilter};
 use converse_session::{Store, Uuid, Zone};
 use jiff::ToSpan as _;
 use jiff::civil::Date;
@@ -62,7 +62,7 @@ fn figures(
     world: &World,
 ) -> Result<Figures, Failure> {
     let (model, tool) = (args.model.as_deref().map(Pattern::new), args.tool.as_deref().map(tool));
-    let mut folding = Folding::new(Wanted { zone: zone.zone.clone(), since, until: None, model, tool });
+    let mut folding = Folding::new(StatsFilter { zone: zone.zone.clone(), since, until: None, model, tool });
     // Without a home there are no sessions.
     let Some(store) = sessions::store(world) else { return Ok(folding.figures()) };
     for id in chosen(&store, args)? {

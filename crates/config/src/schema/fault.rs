@@ -70,7 +70,7 @@ fn plain(error: &ValidationError<'_>) -> String {
             let names: Vec<_> = unexpected.iter().take(5).map(|name| quoted(name)).collect();
             format!("unknown: {}", names.join(", "))
         }
-        Kind::Type { kind } => format!("must be {}, not {}", wanted(kind), found(error.instance())),
+        Kind::Type { kind } => format!("must be {}, not {}", type_names(kind), type_of(error.instance())),
         Kind::Enum { options } => match options.as_array() {
             Some(options) => {
                 format!(
@@ -98,7 +98,7 @@ fn plain(error: &ValidationError<'_>) -> String {
     }
 }
 
-fn wanted(kind: &TypeKind) -> String {
+fn type_names(kind: &TypeKind) -> String {
     match kind {
         TypeKind::Single(one) => one.to_string(),
         TypeKind::Multiple(several) => {
@@ -107,7 +107,7 @@ fn wanted(kind: &TypeKind) -> String {
     }
 }
 
-fn found(value: &Value) -> &'static str {
+fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",

@@ -26,13 +26,13 @@ use cage::Cage;
 use rounding::{Computed, Rounding};
 
 /// What one calculation may take.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIME_LIMIT: Duration = Duration::from_millis(500);
 const MAX_INPUT_BYTES: usize = 1_000;
 const MAX_RESULT_CHARS: usize = 10_000;
 const MAX_DECIMALS: usize = 50;
 
 pub(super) fn build(_: &Settings<'_>) -> Result<Arc<dyn Invocable>, BuildError> {
-    Ok(Arc::new(Calculator { cage: Cage::new(PATIENCE) }))
+    Ok(Arc::new(Calculator { cage: Cage::new(TIME_LIMIT) }))
 }
 
 struct Calculator {

@@ -20,7 +20,7 @@ use crate::{Answer, Context, InvokeError};
 /// Bytes of stdout that are kept. A program that writes more is ended.
 const MAX_STDOUT: usize = 16 * 1024 * 1024;
 /// Time between the steps of ending a program, within the grace period of the pipeline.
-const PATIENCE: Duration = Duration::from_millis(400);
+const GRACE: Duration = Duration::from_millis(400);
 /// How long the output is awaited after the end of the program: processes that it left running may hold the pipe.
 const LEFTOVER: Duration = Duration::from_millis(500);
 /// How often a program in a sandbox is counted.
@@ -52,17 +52,17 @@ pub(super) async fn run(
     };
     drop(writer);
     let Some(end) = end else {
-        child.end(PATIENCE).await;
+        child.end(GRACE).await;
         return Err(InvokeError::Interrupted("it was stopped before it had ended".to_owned()));
     };
     // The kernel kills a group at once, so none of its processes can start another one meanwhile.
     if stdout.flooded || matches!(end, Ok(End::Crowded(_))) {
         child.kill();
         // For its last words.
-        let _ = timeout(PATIENCE, child.wait()).await;
+        let _ = timeout(GRACE, child.wait()).await;
     }
     // Its group may have outlived it.
-    child.end(PATIENCE).await;
+    child.end(GRACE).await;
     let end = match end {
         _ if stdout.flooded => End::Flooded,
         Ok(end) => end,

@@ -10,9 +10,9 @@ use converse_config::{
 use converse_process::find_program;
 use serde_json::{Value, json};
 
-use super::written::{
+use super::parts::{
     Values, argv_json, argv_text, grants_json, grants_lines, header_lines, named_json, oauth_json,
-    oauth_line, request_json, request_lines, variable_lines, written,
+    oauth_line, request_json, request_lines, source_text, variable_lines,
 };
 use super::{Line, plain, quoted};
 use crate::{Scripts, leads_to};
@@ -40,13 +40,13 @@ impl<'a> Outward<'a> {
     pub fn connection_json(&self, connection: &ConnectionPlan) -> Value {
         let mut json = match &connection.transport {
             TransportPlan::Stdio { command, environment, cwd } => json!({
-                "command": command.iter().map(written).collect::<Vec<_>>(),
+                "command": command.iter().map(source_text).collect::<Vec<_>>(),
                 "program": self.program_of(command, environment, cwd.as_ref()).ok(),
                 "environment": named_json(environment, self.values),
                 "cwd": cwd,
             }),
             TransportPlan::Http { url, headers } => {
-                json!({ "url": written(url), "headers": named_json(headers, self.values) })
+                json!({ "url": source_text(url), "headers": named_json(headers, self.values) })
             }
         };
         json["connect_timeout"] = json!(connection.connect_timeout.map(|timeout| timeout.as_secs_f64()));
@@ -59,13 +59,13 @@ impl<'a> Outward<'a> {
     pub fn connection_lines(&self, connection: &ConnectionPlan) -> Vec<Line> {
         let mut lines = match &connection.transport {
             TransportPlan::Stdio { command, environment, cwd } => {
-                let words: Vec<String> = command.iter().map(|word| quoted(&written(word))).collect();
-                let named = command.first().map(written).unwrap_or_default();
+                let words: Vec<String> = command.iter().map(|word| quoted(&source_text(word))).collect();
+                let named = command.first().map(source_text).unwrap_or_default();
                 let program = self.program_of(command, environment, cwd.as_ref());
                 self.starts(&words, &named, program, cwd.as_ref(), environment)
             }
             TransportPlan::Http { url, headers } => {
-                let mut lines = vec![Line::acting(format!("CONNECTS TO {}", quoted(&written(url))))];
+                let mut lines = vec![Line::acting(format!("CONNECTS TO {}", quoted(&source_text(url))))];
                 lines.extend(header_lines(headers, self.values));
                 lines
             }

@@ -18,7 +18,7 @@ use crate::secrets::Redactor;
 
 /// A requested prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct PromptRequest {
     pub(super) ensemble: String,
     name: String,
     words: Vec<String>,
@@ -38,7 +38,7 @@ struct Given {
     rest: String,
 }
 
-impl Asked {
+impl PromptRequest {
     /// The name of a prompt may contain dots; that of an ensemble cannot.
     pub fn parse(named: &str, words: &[String]) -> Result<Self, Failure> {
         let parts = named.split_once('.').filter(|(ensemble, name)| !ensemble.is_empty() && !name.is_empty());
@@ -77,12 +77,12 @@ impl Asked {
             let message = format!("the prompt `{}` could not be fetched: {said}", self.shown());
             Failure::new(kind, "prompt", message)
         })?;
-        let messages = messages.into_iter().map(|message| discreet(message, redactor)).collect();
+        let messages = messages.into_iter().map(|message| redacted(message, redactor)).collect();
         Ok(Filled { messages, rest: given.rest })
     }
 
     /// Returns whether the message may be the last before the model's reply.
-    pub(super) fn stands_alone(&self, messages: &[PromptMessage]) -> Result<(), Failure> {
+    pub(super) fn expects_reply(&self, messages: &[PromptMessage]) -> Result<(), Failure> {
         let last = messages.iter().rfind(|message| says_something(message));
         match last.map(|message| message.speaker) {
             Some(Speaker::User) => Ok(()),
@@ -176,7 +176,7 @@ fn is_declared(key: &str, prompt: &Prompt) -> bool {
 }
 
 /// A server that was given a key may repeat it.
-fn discreet(message: PromptMessage, redactor: &Redactor) -> PromptMessage {
+fn redacted(message: PromptMessage, redactor: &Redactor) -> PromptMessage {
     let clean = |content: Content| match content {
         Content::Text { text, seal } => Content::Text { text: redactor.clean(&text), seal },
         Content::Resource { uri, name, mime } => Content::Resource {
@@ -199,7 +199,7 @@ mod tests {
         let arguments = vec![argument("city"), argument("tone")];
         let prompt = Prompt { name: "p".into(), title: None, description: None, arguments };
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        Asked::parse("e.p", &words).unwrap().given(&prompt)
+        PromptRequest::parse("e.p", &words).unwrap().given(&prompt)
     }
 
     #[test]
@@ -230,19 +230,19 @@ mod tests {
             assert_eq!(given(words).unwrap_err().code, code, "{words:?}");
         }
         for named in ["", "e", "e.", ".p"] {
-            assert_eq!(Asked::parse(named, &[]).unwrap_err().code, "bad-prompt", "{named}");
+            assert_eq!(PromptRequest::parse(named, &[]).unwrap_err().code, "bad-prompt", "{named}");
         }
-        assert_eq!(Asked::parse("e.a.b", &[]).unwrap().name, "a.b");
+        assert_eq!(PromptRequest::parse("e.a.b", &[]).unwrap().name, "a.b");
     }
 
     #[test]
     fn a_prompt_alone_must_leave_the_model_something_to_answer() {
-        let asked = Asked::parse("e.p", &[]).unwrap();
+        let request = PromptRequest::parse("e.p", &[]).unwrap();
         let says = |speaker, text: &str| PromptMessage { speaker, content: vec![Content::text(text)] };
         let (user, assistant) = (says(Speaker::User, "a"), says(Speaker::Assistant, "b"));
-        assert!(asked.stands_alone(&[assistant.clone(), user.clone()]).is_ok());
-        assert_eq!(asked.stands_alone(&[user.clone(), assistant]).unwrap_err().code, "no-prompt");
-        assert!(asked.stands_alone(&[user, says(Speaker::Assistant, " ")]).is_ok());
-        assert_eq!(asked.stands_alone(&[]).unwrap_err().kind, Kind::Ensemble);
+        assert!(request.expects_reply(&[assistant.clone(), user.clone()]).is_ok());
+        assert_eq!(request.expects_reply(&[user.clone(), assistant]).unwrap_err().code, "no-prompt");
+        assert!(request.expects_reply(&[user, says(Speaker::Assistant, " ")]).is_ok());
+        assert_eq!(request.expects_reply(&[]).unwrap_err().kind, Kind::Ensemble);
     }
 }

@@ -104,7 +104,7 @@ impl CassetteMode {
     }
 
     /// The note about the replay in a session.
-    pub fn told(&self) -> Option<&'static str> {
+    pub fn replay_note(&self) -> Option<&'static str> {
         match self.0.get()? {
             Loaded::Recording(_) => None,
             Loaded::Replaying { model: true, tools: true, .. } => Some("replayed from a cassette"),

@@ -14,7 +14,7 @@ use crate::model_lists::{Unlisted, ask};
 use crate::world::World;
 
 /// For each of them.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) fn look(world: &World, files: Option<&SettingsPlan>, offline: bool) -> Vec<Finding> {
     let Some(files) = files else { return vec![Finding::note("providers", "the settings have errors")] };
@@ -35,7 +35,7 @@ pub(super) fn look(world: &World, files: Option<&SettingsPlan>, offline: bool) -
     }
     let answers = asked.iter().map(|reach| async move {
         let first_page = 1;
-        (reach, ask(&reach.signed(), reach.credentials.clone(), first_page, PATIENCE).await)
+        (reach, ask(&reach.signed(), reach.credentials.clone(), first_page, TIMEOUT).await)
     });
     match crate::runtime::block_on(join_all(answers)) {
         Ok(answers) => findings.extend(answers.into_iter().map(|(reach, answer)| {
@@ -105,7 +105,7 @@ fn finding(reach: &Reach, is_chosen: bool, answer: Result<usize, Unlisted>) -> F
             bad(format!("does not accept the key of {}", reach.key_variable()))
         }
         Err(Unlisted::Wire(error)) => bad(format!("cannot be reached: {}", error.message)),
-        Err(Unlisted::Late) => bad(format!("did not answer within {} seconds", PATIENCE.as_secs())),
+        Err(Unlisted::Late) => bad(format!("did not answer within {} seconds", TIMEOUT.as_secs())),
         // The server answers. Not every server lists its models, and a run does not need the list.
         Err(Unlisted::Status(status)) => {
             Finding::note(name, format!("answers, but does not list its models (status {status})"))

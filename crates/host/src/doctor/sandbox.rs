@@ -18,7 +18,7 @@ use converse_process::this_program;
 use converse_text::wording::counted;
 
 /// How long bubblewrap has to start nothing.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What a version of Landlock added that counts here. <https://docs.kernel.org/userspace-api/landlock.html> (checked
 /// 2026-11)
@@ -132,8 +132,8 @@ fn works(bwrap: &Path) -> bool {
     };
     let works = block_on(async {
         let Ok(mut child) = spawn.start(&guardian::guardian(Some(&this_program()))) else { return false };
-        let ended = timeout(PATIENCE, child.wait()).await;
-        child.end(PATIENCE).await;
+        let ended = timeout(TIMEOUT, child.wait()).await;
+        child.end(TIMEOUT).await;
         matches!(ended, Ok(Ok(status)) if status.success())
     });
     works.unwrap_or(false)

@@ -4,7 +4,7 @@
 use converse_config::SettingsPlan;
 use converse_provider::{Facts, KnownModel, ListedModel, Price, known};
 
-use super::{Reach, said};
+use super::{Reach, from_settings};
 use crate::model_lists::ModelLists;
 use crate::world::World;
 
@@ -32,7 +32,7 @@ impl Lore {
     pub fn with(reach: &Reach, model: &str, files: &SettingsPlan, listed: Option<ListedModel>) -> Self {
         let plan = files.models.get(&format!("{}/{model}", reach.endpoint.provider));
         Self {
-            own: plan.map(said::facts),
+            own: plan.map(from_settings::facts),
             listed,
             table: of_table(reach, model),
             free: reach.row.is_some_and(|row| row.local) && reach.endpoint.is_loopback(),

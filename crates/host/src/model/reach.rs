@@ -9,7 +9,7 @@ use converse_text::suggest::nearest;
 
 use http::header::HeaderName;
 
-use super::said;
+use super::from_settings;
 use crate::credentials::{Credentials, SecretHeader};
 use crate::failure::{Failure, Kind};
 use crate::secrets::Secret;
@@ -176,7 +176,7 @@ fn secret_headers(plan: &ProviderPlan, world: &World) -> Vec<SecretHeader> {
 
 /// Builds a server that is known only from the settings.
 fn bare(name: &ProviderName, plan: &ProviderPlan, base_url: String) -> Endpoint {
-    let dialect = plan.dialect.map_or(Dialect::OpenAiChat, said::dialect);
+    let dialect = plan.dialect.map_or(Dialect::OpenAiChat, from_settings::dialect);
     let auth = match dialect {
         Dialect::AnthropicMessages => AuthScheme::Header("x-api-key"),
         Dialect::Gemini => AuthScheme::Header("x-goog-api-key"),
@@ -188,20 +188,20 @@ fn bare(name: &ProviderName, plan: &ProviderPlan, base_url: String) -> Endpoint 
 
 fn with_settings(endpoint: Endpoint, plan: &ProviderPlan) -> Endpoint {
     let auth = match (&plan.auth, endpoint.auth) {
-        (Some(auth), _) => said::auth(auth),
+        (Some(auth), _) => from_settings::auth(auth),
         // A server of the table that needs no key but is run with one.
         (None, AuthScheme::None) if plan.key_env.is_some() => AuthScheme::Bearer,
         (None, auth) => auth,
     };
-    let quirks = said::quirks(endpoint.quirks, plan);
+    let quirks = from_settings::quirks(endpoint.quirks, plan);
     Endpoint {
-        dialect: plan.dialect.map_or(endpoint.dialect, said::dialect),
+        dialect: plan.dialect.map_or(endpoint.dialect, from_settings::dialect),
         auth,
         quirks,
         version: plan.version.clone().or(endpoint.version),
         headers: plan.headers.clone(),
-        patches: plan.patches.iter().flat_map(said::patches).collect::<Vec<Patch>>(),
-        tools: plan.tools.map_or(ToolProtocol::Native, said::tools),
+        patches: plan.patches.iter().flat_map(from_settings::patches).collect::<Vec<Patch>>(),
+        tools: plan.tools.map_or(ToolProtocol::Native, from_settings::tools),
         ..endpoint
     }
 }

@@ -57,12 +57,12 @@ impl Sender {
     }
 
     /// Waits until all is sent, but no longer than that; what went wrong, if anything did.
-    pub(super) fn settle(&self, patience: Duration) -> Option<String> {
-        let until = Instant::now() + patience;
+    pub(super) fn settle(&self, timeout: Duration) -> Option<String> {
+        let until = Instant::now() + timeout;
         drop(self.queue.lock().take());
         let ended = self.ended.lock();
         if ended.recv_timeout(until.saturating_duration_since(Instant::now())).is_err() {
-            let _ = self.problem.set(format!("the collector did not answer within {} s", patience.as_secs()));
+            let _ = self.problem.set(format!("the collector did not answer within {} s", timeout.as_secs()));
         }
         self.problem.get().cloned()
     }

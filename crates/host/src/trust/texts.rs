@@ -21,7 +21,7 @@ use converse_session::files::open_regular;
 /// Bytes of a text; longer files are only named.
 const MAX_BYTES: u64 = 1024 * 1024;
 /// Limit for a diff of files that have nothing in common.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 pub struct Texts {
     dir: PathBuf,
@@ -49,7 +49,7 @@ impl Texts {
     pub fn diff(&self, root: &Path, before: &FileDigest, now: &FileDigest) -> Option<String> {
         let old = read(&self.dir.join(&before.sha256), &before.sha256)?;
         let new = read_below(root, now)?;
-        let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(&old, &new);
+        let diff = TextDiff::configure().timeout(TIMEOUT).diff_lines(&old, &new);
         let (before, now) = (format!("{} (trusted)", before.path), format!("{} (now)", now.path));
         Some(diff.unified_diff().context_radius(2).header(&before, &now).to_string())
     }

@@ -5,7 +5,7 @@ use crate::world::World;
 
 /// Returns a warning if the words contain a known key. `is_kept`: in a session.
 pub fn warning(words: &str, is_kept: bool, context: &RunContext, world: &World) -> Option<String> {
-    let key = context.redactor.found(words)?;
+    let key = context.redactor.find_secret(words)?;
     let named = world.env.iter().find(|(_, value)| value.trim() == key.expose());
     let key = named.map_or("a key".to_owned(), |(name, _)| format!("the key in {name}"));
     let session = if is_kept { " and into the session" } else { "" };

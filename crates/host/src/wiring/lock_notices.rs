@@ -58,7 +58,7 @@ impl LockNotices {
         let mut told = self.told.lock();
         for notice in &self.lock_notices {
             for why in [HoldReason::Changed, HoldReason::New, HoldReason::Unknown] {
-                let fresh = offer.held().filter(|tool| {
+                let fresh = offer.held_back().filter(|tool| {
                     let of_this = tool.qualified.split('.').next() == Some(notice.ensemble.as_str());
                     of_this && tool.held == Some(why) && told.insert((tool.qualified.clone(), why))
                 });

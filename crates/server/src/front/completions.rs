@@ -7,7 +7,7 @@ use bytes::Bytes;
 use converse_canister::Decision;
 use converse_canister::{Canister, Supervisor, Transcript};
 use converse_ensemble::Pending;
-use converse_host::answer::Wanted;
+use converse_host::answer::ReplySchema;
 use converse_host::failure::Failure;
 use converse_host::interrupt::Interrupt;
 use converse_host::settings::Settings;
@@ -143,7 +143,7 @@ impl Front {
             AnswerFormat::JsonSchema { schema, .. } => {
                 let invalid =
                     |why: String| ApiError::invalid_value("response_format.json_schema.schema", why);
-                let wanted = Wanted::of(schema).map_err(invalid)?;
+                let wanted = ReplySchema::of(schema).map_err(invalid)?;
                 settings.expect_answer(wanted).map_err(|failure| api_error(&failure))?;
             }
         }
@@ -182,8 +182,8 @@ impl Front {
     }
 }
 
-fn any_object() -> Result<Wanted, ApiError> {
-    Wanted::of(serde_json::json!({ "type": "object" }))
+fn any_object() -> Result<ReplySchema, ApiError> {
+    ReplySchema::of(serde_json::json!({ "type": "object" }))
         .map_err(|why| ApiError::invalid_value("response_format", why))
 }
 

@@ -106,7 +106,7 @@ pub(super) struct Line<'a> {
 pub(super) const REPAIR: &str = "mended";
 
 /// Returns the record of bytes at the end that a crash left incomplete, and that were cut off.
-pub(super) fn mended(torn: &[u8]) -> Line<'static> {
+pub(super) fn repair_line(torn: &[u8]) -> Line<'static> {
     Line { kind: REPAIR, torn_bytes: Some(torn.len()), torn_sha256: Some(digest(torn)), ..Line::default() }
 }
 

@@ -400,7 +400,7 @@ fn a_lock_that_is_not_given_back_is_an_error() {
     let mut log = open(&path);
     let other = File::open(&path).unwrap();
     other.lock().unwrap();
-    log.patience = Duration::from_millis(2);
+    log.timeout = Duration::from_millis(2);
     assert!(matches!(log.append(&three(), now()), Err(AuditError::Busy { .. })));
     other.unlock().unwrap();
     log.append(&three(), now()).unwrap();

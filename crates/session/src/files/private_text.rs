@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use rustix::fs::OFlags;
 
 use super::Replace;
-use crate::{LOCK_PATIENCE, lock_within};
+use crate::{LOCK_TIMEOUT, lock_within};
 
 #[derive(Debug)]
 pub struct PrivateText {
@@ -57,7 +57,7 @@ impl PrivateText {
         super::private_dir(&self.dir)?;
         let path = self.path().with_extension("lock");
         let lock = super::private_file(&path, OpenOptions::new().write(true).create(true))?;
-        if lock_within(&lock, LOCK_PATIENCE)? {
+        if lock_within(&lock, LOCK_TIMEOUT)? {
             return Ok(lock);
         }
         Err(io::Error::other("another process has been changing it for ten seconds"))

@@ -13,7 +13,7 @@ use crate::{SessionError, Store};
 
 /// What to count.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct StatsFilter {
     /// The time zone of days.
     pub zone: TimeZone,
     /// The first day to count.
@@ -29,14 +29,14 @@ pub struct Wanted {
 /// Statistics that grow by one journal after another.
 #[derive(Debug)]
 pub struct Folding {
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: StatsFilter,
     days: Days,
     pub(crate) figures: Figures,
     pub(crate) page: Option<Page>,
 }
 
 impl Folding {
-    pub fn new(wanted: Wanted) -> Self {
+    pub fn new(wanted: StatsFilter) -> Self {
         let days = Days::new(wanted.zone.clone());
         Self { wanted, days, figures: Figures::default(), page: None }
     }
@@ -108,7 +108,7 @@ impl Folding {
     /// Returns the day, if it counts.
     pub(crate) fn date(&mut self, at: Timestamp) -> Option<Date> {
         let date = self.days.of(at);
-        let Wanted { since, until, .. } = &self.wanted;
+        let StatsFilter { since, until, .. } = &self.wanted;
         (since.is_none_or(|since| since <= date) && until.is_none_or(|until| date <= until)).then_some(date)
     }
 

@@ -45,7 +45,7 @@ impl Choices {
     }
 
     /// What each letter is for; `tool` is what a yes that is kept would be for.
-    pub(super) fn told(self, tool: &str) -> String {
+    pub(super) fn legend(self, tool: &str) -> String {
         let mut text = "  y = yes, n = no, n WHY = no, and tell the model why".to_owned();
         let more = [(self.view, "v = view all"), (self.edit, "e = edit the arguments")];
         more.iter().filter(|(set, _)| *set).for_each(|(_, words)| text.push_str(&format!(", {words}")));
@@ -155,7 +155,7 @@ mod tests {
         );
         assert_eq!(ALL.reminder(), "  please answer y or n, v, e, a, p, t, r: ");
         assert_eq!(run.reminder(), "  please answer y or n, r: ");
-        assert!(run.told("io.x").ends_with("\n  r = io.x for the rest of this run: "));
+        assert!(run.legend("io.x").ends_with("\n  r = io.x for the rest of this run: "));
     }
 
     #[test]

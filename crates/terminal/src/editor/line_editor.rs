@@ -11,8 +11,8 @@ use rustix::process::Signal as Kill;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use crate::editor::aside::Aside;
 use crate::editor::entry::Typing;
+use crate::editor::handover::Handover;
 use crate::editor::history::Kept;
 use crate::editor::plain::Plain;
 use crate::editor::prompt::Prompt;
@@ -43,7 +43,7 @@ pub struct Editor {
     stop: Arc<AtomicBool>,
     before: Mutex<Option<String>>,
     modes: Modes,
-    aside: Aside,
+    handover: Handover,
     is_plain: bool,
     note: Option<String>,
 }
@@ -54,7 +54,7 @@ impl Editor {
         let modes = Modes::of_now();
         let (draws, typed) = if setup.plain { (false, String::new()) } else { modes.answers() };
         let (stop, typing) = (Arc::<AtomicBool>::default(), Arc::<Typing>::default());
-        let (setup, aside) = (Arc::new(setup), Aside::new(Arc::clone(&stop)));
+        let (setup, handover) = (Arc::new(setup), Handover::new(Arc::clone(&stop)));
         let clean = Arc::clone(&setup.clean);
         let (history, note) = match draws {
             true => Kept::open(setup.history.as_deref(), Arc::clone(&typing), setup.safe, clean),
@@ -65,13 +65,18 @@ impl Editor {
             typing,
             history,
             stop: Arc::clone(&stop),
-            aside: aside.clone(),
+            handover: handover.clone(),
             modes: modes.clone(),
             line: None,
         });
         let plain = Plain { safe: setup.safe, asks: Arc::clone(&setup.asks), ahead: Vec::new() };
-        let reader =
-            Reader { rich, plain, stop: Arc::clone(&stop), aside: aside.clone(), can_stop: setup.can_stop };
+        let reader = Reader {
+            rich,
+            plain,
+            stop: Arc::clone(&stop),
+            handover: handover.clone(),
+            can_stop: setup.can_stop,
+        };
         let (requests, asked) = channel();
         let (ends, ended) = channel();
         let work = move || {
@@ -80,7 +85,7 @@ impl Editor {
         };
         std::thread::Builder::new().name("editor".to_owned()).spawn(work).map_err(EditorError::Thread)?;
         let before = Mutex::new(Some(typed).filter(|typed| !typed.is_empty()));
-        Ok(Self { requests: Some(requests), ended, stop, before, modes, aside, is_plain: !draws, note })
+        Ok(Self { requests: Some(requests), ended, stop, before, modes, handover, is_plain: !draws, note })
     }
 
     /// The next entry. A wait that is dropped ends the reading; what was typed by then is there at the next one.
@@ -114,8 +119,8 @@ impl Editor {
     }
 
     /// For those who stop the program.
-    pub fn aside(&self) -> Aside {
-        self.aside.clone()
+    pub fn handover(&self) -> Handover {
+        self.handover.clone()
     }
 
     /// For those who end the program without dropping this.
@@ -169,7 +174,7 @@ struct Reader {
     rich: Option<Rich>,
     plain: Plain,
     stop: Arc<AtomicBool>,
-    aside: Aside,
+    handover: Handover,
     can_stop: fn() -> bool,
 }
 
@@ -193,9 +198,9 @@ impl Reader {
             if answer.is_closed() {
                 return before;
             }
-            self.aside.begins();
+            self.handover.begins();
             let outcome = self.read(prompt, before.as_deref());
-            self.aside.leaves();
+            self.handover.leaves();
             before = match outcome {
                 Ok(Outcome::Stopped(text)) => Some(text),
                 Ok(Outcome::Suspended(text)) => {

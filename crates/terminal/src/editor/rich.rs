@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use reedline::{EditCommand, History as _, Reedline, Signal, ValidationResult, Validator};
 
 use crate::editor::Read;
-use crate::editor::aside::Aside;
 use crate::editor::entry::Typing;
+use crate::editor::handover::Handover;
 use crate::editor::highlight::Colours;
 use crate::editor::hints::Hints;
 use crate::editor::history::{Kept, shown};
@@ -33,7 +33,7 @@ pub(crate) struct Rich {
     pub(crate) typing: Arc<Typing>,
     pub(crate) history: Kept,
     pub(crate) stop: Arc<AtomicBool>,
-    pub(crate) aside: Aside,
+    pub(crate) handover: Handover,
     pub(crate) modes: Modes,
     /// `None` until it is needed, and after it was stopped: then it remembers a place on the screen that others have
     /// written to since.
@@ -78,9 +78,9 @@ impl Rich {
                 Signal::ExternalBreak(text) => return Ok(Outcome::Stopped(self.typing.meant(&text))),
                 Signal::HostCommand(what) if what == EDIT => {
                     // A request to stop the program now stops the other editor.
-                    self.aside.leaves();
+                    self.handover.leaves();
                     self.edit(line);
-                    self.aside.begins();
+                    self.handover.begins();
                 }
                 Signal::HostCommand(what) if what == SUSPEND => {
                     let text = line.current_buffer_contents();

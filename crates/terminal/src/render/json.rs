@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::render::output::{printable, write_stdout};
-use crate::render::{End, Renderer, held, result_text};
+use crate::render::{End, Renderer, lock_state, result_text};
 use converse_host::secrets::Redactor;
 
 pub struct JsonRenderer {
@@ -34,13 +34,13 @@ impl JsonRenderer {
 
     /// What could not be connected.
     pub fn introduce(&self, unconnected: &[String]) -> Result<(), SinkError> {
-        held(&self.state)?.unconnected = unconnected.to_vec();
+        lock_state(&self.state)?.unconnected = unconnected.to_vec();
         Ok(())
     }
 
     /// Tools that are held back, also such as were not when the run began.
     pub fn quarantine(&self, tools: impl IntoIterator<Item = String>) -> Result<(), SinkError> {
-        held(&self.state)?.quarantined.extend(tools);
+        lock_state(&self.state)?.quarantined.extend(tools);
         Ok(())
     }
 }
@@ -48,7 +48,7 @@ impl JsonRenderer {
 impl JsonRenderer {
     /// Without any secret.
     pub fn object(&self, end: End<'_>) -> Result<Value, SinkError> {
-        let run = held(&self.state)?;
+        let run = lock_state(&self.state)?;
         let object = Object {
             answer: &run.answer,
             value: run.value.as_ref(),
@@ -72,7 +72,7 @@ impl JsonRenderer {
     }
 
     pub fn gist(&self) -> Result<Gist, SinkError> {
-        let run = held(&self.state)?;
+        let run = lock_state(&self.state)?;
         let passed = |call: &Call| Passed {
             tool: call.tool.clone(),
             outcome: call.outcome,
@@ -261,7 +261,7 @@ fn call(invocation: &Invocation) -> Call {
 
 impl Sink for JsonRenderer {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
-        let mut run = held(&self.state)?;
+        let mut run = lock_state(&self.state)?;
         run.hear(event);
         if let (Some((runs, caller)), Event::Finished { invocation, .. }) = (&self.compared, event) {
             run.finished(invocation, runs, *caller);

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::render::output::{printable, write_stdout};
-use crate::render::{End, Renderer, held, result_text};
+use crate::render::{End, Renderer, lock_state, result_text};
 use converse_host::secrets::Redactor;
 
 pub struct JsonlRenderer {
@@ -148,7 +148,7 @@ impl JsonlRenderer {
     }
 
     pub fn write(&self, record: Record<'_>) -> Result<(), SinkError> {
-        let mut next = held(&self.next)?;
+        let mut next = lock_state(&self.next)?;
         let line = Line { v: 1, seq: *next, route: self.route.as_deref(), record };
         let mut value = serde_json::to_value(&line).map_err(|error| SinkError::Output(error.to_string()))?;
         self.redactor.clean_json(&mut value);
@@ -228,7 +228,7 @@ impl Sink for JsonlRenderer {
                 discard: restart.discard,
             }),
             Event::Used { usage, cost, model, cut, instead, .. } => {
-                *held(&self.instead)? = instead.map(str::to_owned);
+                *lock_state(&self.instead)? = instead.map(str::to_owned);
                 let (usage, cost) = (*usage, cost.map(Cost::dollars));
                 self.write(Record::Usage { model, usage, cost, cut: *cut, instead: *instead })
             }
@@ -252,7 +252,7 @@ impl Sink for JsonlRenderer {
 impl Renderer for JsonlRenderer {
     fn finish(&self, end: End<'_>) -> Result<(), SinkError> {
         let error = end.failure.map(converse_host::failure::Failure::json);
-        let instead = held(&self.instead)?.clone();
+        let instead = lock_state(&self.instead)?.clone();
         self.write(Record::Done {
             exit: end.exit,
             reason: end.reason,

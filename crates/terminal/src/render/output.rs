@@ -9,12 +9,12 @@ use std::os::fd::AsFd;
 use converse_engine::SinkError;
 use serde_json::Value;
 
-use crate::poll_io::Patient;
+use crate::poll_io::PollIo;
 use converse_text::is_unsafe;
 
 /// Writes without a buffer, so that the reader of a pipe sees each piece as it comes.
 pub fn write_stdout(text: &str) -> Result<(), SinkError> {
-    Patient(io::stdout().lock()).write_all(text.as_bytes()).map_err(classify)
+    PollIo(io::stdout().lock()).write_all(text.as_bytes()).map_err(classify)
 }
 
 /// Writes one value over several lines.
@@ -48,7 +48,7 @@ pub fn painted(colour: bool, code: &str, text: &str) -> String {
 
 /// Writes to stderr. A failure is ignored: there is nowhere left to report it.
 pub fn write_stderr(text: &str) {
-    let _ = Patient(io::stderr().lock()).write_all(text.as_bytes());
+    let _ = PollIo(io::stderr().lock()).write_all(text.as_bytes());
 }
 
 /// Tells a closed pipe from other failures. A peer that leaves with unread data resets a socket.

@@ -7,7 +7,7 @@ use converse_engine::{Event, Sink, SinkError};
 use converse_provider::Delta;
 
 use crate::render::output::{printable, write_stdout};
-use crate::render::{End, Renderer, held};
+use crate::render::{End, Renderer, lock_state};
 use crate::view::TerminalView;
 use converse_text::safe;
 
@@ -48,7 +48,7 @@ impl TextRenderer {
     }
 
     fn with_state<T>(&self, act: impl FnOnce(&mut State) -> Result<T, SinkError>) -> Result<T, SinkError> {
-        let mut state = held(&self.state)?;
+        let mut state = lock_state(&self.state)?;
         act(&mut state)
     }
 

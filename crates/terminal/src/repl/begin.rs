@@ -10,9 +10,9 @@ use converse_session::Session;
 use parking_lot::Mutex;
 
 use super::completing::{Completing, Known};
+use super::completion_sources::PromptsLoaded;
 use super::connecting::Connecting;
 use super::conversation::ReplConversation;
-use super::knowing::Asked;
 use super::session::ReplSession;
 use super::tally::Tally;
 use super::{editor_command, internal, require_key, scratch};
@@ -227,11 +227,11 @@ impl<'a> Beginning<'a> {
             conversation,
             waiting,
             known,
-            asked: Asked::default(),
+            prompts_loaded: PromptsLoaded::default(),
             told_of_key: false,
         };
         repl_session.welcome();
-        repl_session.knows_all();
+        repl_session.update_known();
         Ok(repl_session)
     }
 
@@ -262,7 +262,7 @@ impl<'a> Beginning<'a> {
             clean: Arc::new(move |text| redactor.clean(text)),
         };
         let editor = Editor::start(setup).map_err(internal)?;
-        signals.reads(editor.aside());
+        signals.reads(editor.handover());
         let (modes, of_view) = (editor.modes(), view.modes());
         signals.at_leaving(move || {
             of_view.restore();

@@ -14,7 +14,7 @@ use converse_config::Permission;
 use super::session::{ReplSession, Then};
 use super::slash::{ROWS, Row, Slash, parse};
 use super::turn::Words;
-use converse_host::attach::{Asked, UserInput};
+use converse_host::attach::{PromptRequest, UserInput};
 use converse_host::failure::Failure;
 
 const KEYS: &str = "\
@@ -71,7 +71,7 @@ impl ReplSession<'_> {
 
     /// A prompt of a server, with what is attached.
     async fn prompt(&mut self, named: &str, words: &[String]) -> Result<(), Failure> {
-        let asked = UserInput::default().asking(Asked::parse(named, words)?);
+        let asked = UserInput::default().with_prompt(PromptRequest::parse(named, words)?);
         let said = self.waiting.clone().and(asked)?;
         self.turn(Words::UserInput(Box::new(said))).await
     }

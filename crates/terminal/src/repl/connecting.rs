@@ -37,7 +37,7 @@ impl Connecting<'_> {
         let Self { settings, catalogue, contents, models, console, world } = *self;
         let chosen = catalogue.select(settings.ensembles.as_deref())?;
         let sampler = Some(Arc::clone(models) as Arc<dyn Sampler>);
-        let asked = Responders { elicitor: somebody(console), sampler, ..Responders::default() };
+        let responders = Responders { elicitor: somebody(console), sampler, ..Responders::default() };
         let (protected, lockfiles) = (catalogue.protected(), &catalogue.lockfiles());
         let wiring = Wiring {
             world,
@@ -47,7 +47,7 @@ impl Connecting<'_> {
             contents,
             protected,
             lockfiles,
-            asked,
+            responders,
         };
         let connected = wiring.connect(&chosen, rules).boxed_local().await?;
         connected.roster.searchable();
@@ -73,8 +73,8 @@ impl ReplSession<'_> {
         let connected = self.view.during(connecting.connect(rules, &attended.interrupt)).await?;
         let before = std::mem::replace(&mut self.connected, connected);
         before.disconnect(&self.console.context).await;
-        self.forgets_prompts();
-        self.knows_tools();
+        self.clear_known_prompts();
+        self.update_known_tools();
         Ok(())
     }
 }

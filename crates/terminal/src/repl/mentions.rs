@@ -19,7 +19,7 @@ pub(super) struct Mention {
     pub(super) missing: Vec<String>,
 }
 
-pub(super) fn found(text: &str, cwd: &Path, home: Option<&Path>) -> Mention {
+pub(super) fn resolve(text: &str, cwd: &Path, home: Option<&Path>) -> Mention {
     let mut found = Mention::default();
     let place = Place { cwd: cwd.to_owned(), home: home.map(Path::to_owned) };
     for named in mentions(text).filter(|mention| mention.is_whole).map(|mention| mention.name) {
@@ -71,7 +71,7 @@ mod tests {
             ("see @typo.txt, @typo.txt and @src/none", &[], &["typo.txt", "src/none"]),
             ("@.x @essentials.calculate", &[], &[]),
         ] {
-            let found = found(text, dir.path(), Some(dir.path()));
+            let found = resolve(text, dir.path(), Some(dir.path()));
             let files = names.iter().map(|name| dir.path().join(name).to_str().unwrap().to_owned()).collect();
             let missing = missing.iter().map(|name| (*name).to_owned()).collect();
             assert_eq!(found, Mention { files, missing }, "{text}");

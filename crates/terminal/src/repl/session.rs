@@ -7,8 +7,8 @@ use converse_config::SettingsPlan;
 use parking_lot::Mutex;
 
 use super::completing::Known;
+use super::completion_sources::PromptsLoaded;
 use super::conversation::ReplConversation;
-use super::knowing::Asked;
 use super::tally::Tally;
 use super::turn::Words;
 use super::{internal, mentions};
@@ -57,7 +57,7 @@ pub(super) struct ReplSession<'a> {
     pub(super) waiting: UserInput,
     /// Shared with the completion of input.
     pub(super) known: Arc<Mutex<Known>>,
-    pub(super) asked: Asked,
+    pub(super) prompts_loaded: PromptsLoaded,
     /// The user heard that a key was said.
     pub(super) told_of_key: bool,
 }
@@ -103,7 +103,7 @@ impl ReplSession<'_> {
                 self.attention.passes_on();
                 read.map_err(internal)
             }
-            never = async { self.asks_around().await; std::future::pending().await } => never,
+            never = async { self.load_slow_completions().await; std::future::pending().await } => never,
         }
     }
 
@@ -136,7 +136,7 @@ impl ReplSession<'_> {
     pub(super) async fn says(&mut self, words: &str) -> Result<(), Failure> {
         self.tells_of_key(words);
         let home = self.world.home();
-        let found = mentions::found(words, &self.world.cwd, home.as_deref());
+        let found = mentions::resolve(words, &self.world.cwd, home.as_deref());
         // Several lines are likely pasted, so names in them are not attached.
         let (named, left) =
             if words.contains('\n') { (Vec::new(), found.files) } else { (found.files, Vec::new()) };

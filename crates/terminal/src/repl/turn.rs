@@ -27,7 +27,7 @@ const NOTICED: Duration = Duration::from_millis(300);
 
 /// Does the work, and says so where it takes long to end after it was broken off: else one presses the key again, which
 /// leaves the program.
-async fn told_of_stopping<T>(view: &TerminalView, interrupt: &Interrupt, work: impl Future<Output = T>) -> T {
+async fn with_stop_notice<T>(view: &TerminalView, interrupt: &Interrupt, work: impl Future<Output = T>) -> T {
     let told = Cell::new(None);
     let tells = async {
         interrupt.token.cancelled().await;
@@ -62,7 +62,7 @@ impl ReplSession<'_> {
         view.breathe();
         view.begin_turn();
         let answered = self.answered(words, &attended.interrupt).boxed_local();
-        let answered = view.during(told_of_stopping(&view, &attended.interrupt, answered)).await;
+        let answered = view.during(with_stop_notice(&view, &attended.interrupt, answered)).await;
         let is_said = self.conversation.transcript().as_slice().len() > before;
         let broken = answered.as_ref().is_err_and(|failure| failure.kind == Kind::Signal(2));
         let empty = answered.is_ok() && self.conversation.says_nothing();
@@ -96,7 +96,7 @@ impl ReplSession<'_> {
         self.connected.tell_news(&self.console.context);
         // The REPL does not write these warnings as records.
         drop(self.console.context.take_warnings());
-        self.knows_tools();
+        self.update_known_tools();
         failure.filter(ends_all).map_or(Ok(()), Err)
     }
 
@@ -199,7 +199,7 @@ impl ReplSession<'_> {
             };
             self.connected.server(name).ok_or_else(missing)
         };
-        let held = self.contents.held();
+        let held = self.contents.in_memory();
         let names: Vec<&str> = said.servers().into_iter().collect();
         let waits = self.view.wait_for(&format!("waiting for {}", names.join(", ")));
         let gathered = said.gathered(server, &self.console.context.redactor, &held);

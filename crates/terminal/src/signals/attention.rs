@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::editor::Aside;
+use crate::editor::Handover;
 use crate::view::TerminalView;
 
 use super::{Hooks, Signals, TIDYING, hear, stopping};
@@ -73,7 +73,7 @@ impl Attention {
     }
 
     /// What reads lines, and steps aside while the program is stopped.
-    pub(crate) fn reads(&self, reads: Aside) {
+    pub(crate) fn reads(&self, reads: Handover) {
         *self.hooks.reads.lock() = Some(reads);
     }
 

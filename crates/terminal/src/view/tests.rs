@@ -1,10 +1,10 @@
 //! A view fed with the events of a turn, and what stands on the terminal then.
 
 mod answers;
+mod echo;
 mod hostile;
 mod invocations;
 mod others;
-mod said;
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

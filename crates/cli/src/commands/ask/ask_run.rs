@@ -185,7 +185,7 @@ impl<'a> AskRun<'a> {
         let protected = catalogue.protected();
         let lockfiles = &catalogue.lockfiles();
         let sampler = Some(Arc::clone(&self.models) as Arc<dyn Sampler>);
-        let asked = Responders { elicitor: somebody(console), sampler, ..Responders::default() };
+        let responders = Responders { elicitor: somebody(console), sampler, ..Responders::default() };
         let wiring = Wiring {
             world,
             context: &console.context,
@@ -194,7 +194,7 @@ impl<'a> AskRun<'a> {
             contents,
             protected,
             lockfiles,
-            asked,
+            responders,
         };
         let connected = wiring.connect_for(&chosen, settings.rules.clone(), self.shared.as_ref()).await?;
         if let Some(failure) = connected.failure_of(&self.run.options.ensemble) {

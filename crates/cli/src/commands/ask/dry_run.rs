@@ -75,7 +75,7 @@ impl AskRun<'_> {
     ) -> Result<T, Failure> {
         let mut conversation = Conversation::resume(transcript, settings.limits).with_condensed(condensed);
         let next = conversation.transcript().next_turn();
-        let said = seen.said.canisters(&seen.contents.held(), seen.contents, next)?;
+        let said = seen.said.canisters(&seen.contents.in_memory(), seen.contents, next)?;
         for canister in opening(conversation.transcript(), settings.system.as_deref(), said) {
             conversation.say(canister).map_err(internal)?;
         }

@@ -48,7 +48,7 @@ impl AskRun<'_> {
             let server = connected.server(name).or_else(|| readers.server(name));
             server.ok_or_else(|| super::internal(format!("nobody reads from `{name}`")))
         };
-        let (redactor, held) = (&wiring.context.redactor, wiring.contents.held());
+        let (redactor, held) = (&wiring.context.redactor, wiring.contents.in_memory());
         let names: Vec<&str> = read_from.iter().map(|plan| plan.name.as_str()).collect();
         let what = format!("reading from {}", names.join(", "));
         let gathering = self.said.gathered(server, redactor, &held);

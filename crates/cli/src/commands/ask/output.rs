@@ -133,7 +133,7 @@ impl Output {
 }
 
 fn quarantined(roster: &Roster) -> Vec<String> {
-    let mut names: Vec<String> = roster.offer().held().map(|tool| tool.qualified.clone()).collect();
+    let mut names: Vec<String> = roster.offer().held_back().map(|tool| tool.qualified.clone()).collect();
     names.sort_unstable();
     names
 }

@@ -46,9 +46,9 @@ impl Call<'_> {
         let (files, rules) = Files::for_tools(&self.rules.options(), &console.context, world)?;
         let protected = catalogue.protected();
         let (contents, lockfiles) = (&Kept::new(None), &catalogue.lockfiles());
-        let asked = Responders { elicitor: somebody(console), ..Responders::default() };
+        let responders = Responders { elicitor: somebody(console), ..Responders::default() };
         let looking = Wiring::looking(world, &console.context, self.interrupt, contents);
-        let wiring = Wiring { protected, lockfiles, asked, ..looking };
+        let wiring = Wiring { protected, lockfiles, responders, ..looking };
         let connected = wiring.connect(&[plan], rules).await?;
         if let Some(error) = connected.errors().into_iter().next() {
             connected.disconnect(&console.context).await;
@@ -81,7 +81,9 @@ impl Call<'_> {
 
     fn no_such_tool(&self, roster: &Roster) -> Failure {
         let offer = roster.offer();
-        if let Some(why) = offer.held().find(|tool| tool.qualified == self.tool).and_then(|tool| tool.held) {
+        if let Some(why) =
+            offer.held_back().find(|tool| tool.qualified == self.tool).and_then(|tool| tool.held)
+        {
             let message = format!("`{}` is held back: {}", self.tool, why.reason());
             let named = self.places.ensembles.iter();
             let flags: String =

@@ -114,7 +114,7 @@ impl Show<'_> {
             let eager = EnsemblePlan { lazy: false, ..plan.clone() };
             let connected = wiring.connect(&[&eager], Vec::new()).await?;
             let offer = connected.roster.offer();
-            let tools = offer.tools().chain(offer.held()).map(|tool| discovered(tool, rules)).collect();
+            let tools = offer.tools().chain(offer.held_back()).map(|tool| discovered(tool, rules)).collect();
             let survey = connected.surveys().into_iter().next().map(|(_, survey)| survey);
             let failure = connected.failures.first().map(ToString::to_string);
             let offers = match connected.server(self.name).filter(|_| failure.is_none()) {

@@ -8,7 +8,7 @@ use converse_server::Pipes;
 use tokio::sync::{mpsc, oneshot};
 
 use converse_host::failure::Failure;
-use converse_terminal::poll_io::Patient;
+use converse_terminal::poll_io::PollIo;
 use converse_terminal::render::output::classify;
 
 const CHUNK: usize = 64 * 1024;
@@ -54,7 +54,7 @@ fn started(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failu
 
 /// Reads until the input ends or the receiver is dropped.
 fn read(chunks: &mpsc::Sender<Vec<u8>>, fault: &Fault) {
-    let mut stdin = Patient(stdin().lock());
+    let mut stdin = PollIo(stdin().lock());
     let mut chunk = vec![0; CHUNK];
     loop {
         match stdin.read(&mut chunk) {
@@ -78,7 +78,7 @@ fn read(chunks: &mpsc::Sender<Vec<u8>>, fault: &Fault) {
 
 /// Writes until the channel is closed or stdout cannot be written.
 fn write(mut lines: mpsc::Receiver<Vec<u8>>, fault: &Fault) {
-    let mut stdout = Patient(stdout().lock());
+    let mut stdout = PollIo(stdout().lock());
     while let Some(line) = lines.blocking_recv() {
         if let Err(error) = stdout.write_all(&line) {
             let _ = fault.set(classify(error).into());

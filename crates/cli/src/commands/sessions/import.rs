@@ -10,7 +10,7 @@ use super::{PROGRAM, SessionCommands};
 use crate::args::SessionsImportArgs;
 use converse_host::failure::{Failure, Kind};
 use converse_host::world::World;
-use converse_terminal::poll_io::Patient;
+use converse_terminal::poll_io::PollIo;
 use converse_terminal::render::output::write_stdout;
 use converse_text::wording::counted;
 
@@ -39,7 +39,7 @@ impl SessionCommands<'_> {
     fn bytes(&self, file: &Path) -> std::io::Result<Vec<u8>> {
         let (most, mut bytes) = (MAX_IMPORT_BYTES as u64 + 1, Vec::new());
         if file == Path::new("-") {
-            Patient(std::io::stdin().lock()).take(most).read_to_end(&mut bytes)?;
+            PollIo(std::io::stdin().lock()).take(most).read_to_end(&mut bytes)?;
             return Ok(bytes);
         }
         let path = self.world.cwd.join(file);

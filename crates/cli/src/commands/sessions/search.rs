@@ -1,6 +1,6 @@
 //! `sessions search`.
 
-use converse_session::{Found, Hit, Query, Uuid, Within};
+use converse_session::{Hit, Query, SearchResults, Uuid, Within};
 use converse_text::shorten::within_columns;
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ impl SessionCommands<'_> {
         Ok(self.store.metadata(id).map_err(Failure::of_session)?.name)
     }
 
-    fn json(&self, found: &Found) -> Result<Value, Failure> {
+    fn json(&self, found: &SearchResults) -> Result<Value, Failure> {
         let hit = |hit: &Hit| -> Result<Value, Failure> {
             let marks: Vec<_> = hit.marks.iter().filter_map(|mark| hit.snippet.get(mark.clone())).collect();
             Ok(json!({

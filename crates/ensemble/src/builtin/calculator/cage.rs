@@ -22,13 +22,13 @@ const THREADS: usize = 4;
 
 pub(super) struct Cage {
     places: Arc<Semaphore>,
-    patience: Duration,
+    time_limit: Duration,
 }
 
 impl Cage {
-    /// `patience` is what one calculation may take before it is interrupted.
-    pub(super) fn new(patience: Duration) -> Self {
-        Self { places: Arc::new(Semaphore::new(THREADS)), patience }
+    /// `time_limit` is what one calculation may take before it is interrupted.
+    pub(super) fn new(time_limit: Duration) -> Self {
+        Self { places: Arc::new(Semaphore::new(THREADS)), time_limit }
     }
 
     /// Computes it, or says in words why not.
@@ -40,10 +40,10 @@ impl Cage {
     ) -> Result<Computed, String> {
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|error| error.to_string())?;
         let (tell, answer) = oneshot::channel();
-        let patience = self.patience;
+        let time_limit = self.time_limit;
         let work = move || {
             let _place = place;
-            let interrupt = Interrupt { start: Instant::now(), patience, caller: &tell };
+            let interrupt = Interrupt { start: Instant::now(), time_limit, caller: &tell };
             let answer = evaluate(&program, rounding, &interrupt);
             let _ = tell.send(answer);
         };
@@ -63,14 +63,14 @@ impl Cage {
 
 struct Interrupt<'a> {
     start: Instant,
-    patience: Duration,
+    time_limit: Duration,
     /// Closed when the caller stops waiting.
     caller: &'a oneshot::Sender<Result<Computed, String>>,
 }
 
 impl fend_core::Interrupt for Interrupt<'_> {
     fn should_interrupt(&self) -> bool {
-        self.caller.is_closed() || self.start.elapsed() >= self.patience
+        self.caller.is_closed() || self.start.elapsed() >= self.time_limit
     }
 }
 
@@ -79,7 +79,7 @@ impl Interrupt<'_> {
         if error != "interrupted" {
             return error;
         }
-        format!("the calculation takes longer than {} ms and was stopped", self.patience.as_millis())
+        format!("the calculation takes longer than {} ms and was stopped", self.time_limit.as_millis())
     }
 }
 

@@ -42,20 +42,20 @@ impl Recorded {
         Self { inner, declared: plan.connection.is_none(), recorder, contents, looks }
     }
 
-    fn offered(&self, ensemble: &Ensemble, look: u64, offered: Offered) {
+    fn write_offer(&self, ensemble: &Ensemble, look: u64, offered: Offered) {
         let ensemble = ensemble.name.to_string();
         let told = (look == 0).then(|| self.inner.instructions()).flatten();
         let instructions = told.map(|Instructions { text, sha256 }| ServerInstructions { text, sha256 });
         self.recorder.write(&Entry::Offer(Offer { ensemble, look, offered, instructions }));
     }
 
-    fn told(&self, ensemble: &Ensemble, look: u64, tools: Vec<Tool>) -> Vec<Tool> {
+    fn record_offer(&self, ensemble: &Ensemble, look: u64, tools: Vec<Tool>) -> Vec<Tool> {
         let offered = if self.declared {
             Offered::Declared(tools.len())
         } else {
             Offered::Tools(tools.iter().map(written).collect())
         };
-        self.offered(ensemble, look, offered);
+        self.write_offer(ensemble, look, offered);
         tools.into_iter().map(|tool| self.wrapped(tool)).collect()
     }
 
@@ -80,9 +80,9 @@ impl Connection for Recorded {
     fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
         async move {
             match self.inner.connect(ensemble).await {
-                Ok(tools) => Ok(self.told(ensemble, 0, tools)),
+                Ok(tools) => Ok(self.record_offer(ensemble, 0, tools)),
                 Err(error) => {
-                    self.offered(ensemble, 0, Offered::Failed(error.reason.clone()));
+                    self.write_offer(ensemble, 0, Offered::Failed(error.reason.clone()));
                     Err(error)
                 }
             }
@@ -94,7 +94,7 @@ impl Connection for Recorded {
         async move {
             let look = self.looks.fetch_add(1, Ordering::Relaxed) + 1;
             let tools = self.inner.refresh(ensemble).await?;
-            Some(self.told(ensemble, look, tools))
+            Some(self.record_offer(ensemble, look, tools))
         }
         .boxed()
     }

@@ -3,7 +3,7 @@
 use converse_canister::{Cost, Outcome};
 use converse_host::turn::sessions;
 use converse_session::stats::{
-    Calls, Cursor, Figures, Folding, ListedCall, Outcomes, Page, Pattern, Sketch, Spent, Wanted,
+    Calls, Cursor, Figures, Folding, ListedCall, Outcomes, Page, Pattern, Sketch, Spent, StatsFilter,
 };
 use http::StatusCode;
 use jiff::Timestamp;
@@ -82,10 +82,10 @@ impl Front {
 }
 
 /// Days are those of UTC.
-fn wanted(query: &Parameters<'_>) -> Result<Wanted, ApiFailure> {
+fn wanted(query: &Parameters<'_>) -> Result<StatsFilter, ApiFailure> {
     let pattern = |name| query.text(name).map(Pattern::new);
     let (since, until) = (day(query, "since")?, day(query, "until")?);
-    Ok(Wanted { zone: TimeZone::UTC, since, until, model: pattern("model"), tool: pattern("tool") })
+    Ok(StatsFilter { zone: TimeZone::UTC, since, until, model: pattern("model"), tool: pattern("tool") })
 }
 
 /// Returns a parameter that is a day, or a time whose day counts.

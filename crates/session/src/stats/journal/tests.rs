@@ -4,9 +4,10 @@ use jiff::civil::date;
 use jiff::tz::TimeZone;
 
 use super::*;
-use crate::stats::{Figures, Folding, Pattern, Wanted};
+use crate::stats::{Figures, Folding, Pattern, StatsFilter};
 
-const EVERYTHING: Wanted = Wanted { zone: TimeZone::UTC, since: None, until: None, model: None, tool: None };
+const EVERYTHING: StatsFilter =
+    StatsFilter { zone: TimeZone::UTC, since: None, until: None, model: None, tool: None };
 
 /// Seconds after the first of November 2026, and what is written then.
 type Line = (i64, Body);
@@ -63,7 +64,7 @@ fn header() -> Header {
     Header::new("p", at(0))
 }
 
-fn fold(wanted: Wanted, journals: Vec<(Header, Vec<Line>)>) -> Figures {
+fn fold(wanted: StatsFilter, journals: Vec<(Header, Vec<Line>)>) -> Figures {
     let mut folding = Folding::new(wanted);
     for (header, lines) in journals {
         let mut journal = folding.journal();
@@ -132,7 +133,7 @@ fn one_name_of_two_providers_is_two_models() {
     };
     let lines = || [user()].into_iter().chain(used()).map(|body| (1, body)).collect();
     let fold = |model: Option<&str>| {
-        fold(Wanted { model: model.map(Pattern::new), ..EVERYTHING }, vec![(header(), lines())])
+        fold(StatsFilter { model: model.map(Pattern::new), ..EVERYTHING }, vec![(header(), lines())])
     };
     let names: Vec<_> = fold(None).models.into_keys().collect();
     assert_eq!(names, ["a/m", "b/c/m", "b/m", "m"]);
@@ -247,9 +248,9 @@ fn two() -> Vec<Line> {
 
 #[test]
 fn what_is_not_wanted_is_not_counted() {
-    let since = |day| Wanted { since: Some(date(2026, 11, day)), ..EVERYTHING };
-    let model = |pattern| Wanted { model: Some(Pattern::new(pattern)), ..EVERYTHING };
-    let tool = |pattern| Wanted { tool: Some(Pattern::new(pattern)), ..EVERYTHING };
+    let since = |day| StatsFilter { since: Some(date(2026, 11, day)), ..EVERYTHING };
+    let model = |pattern| StatsFilter { model: Some(Pattern::new(pattern)), ..EVERYTHING };
+    let tool = |pattern| StatsFilter { tool: Some(Pattern::new(pattern)), ..EVERYTHING };
     let late: Vec<Line> = talk().into_iter().map(|(seconds, body)| (seconds + 86_400 - 10, body)).collect();
     for (wanted, lines, sessions, turns, replies, calls) in [
         (EVERYTHING, talk(), 1, 1, 2, 3),

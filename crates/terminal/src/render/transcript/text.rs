@@ -89,8 +89,10 @@ pub fn text(document: &Document, look: Look) -> String {
 impl Look {
     fn message(self, kept: &Kept, number: usize, callers: &Callers<'_>) -> String {
         match &kept.canister {
-            Canister::Supervisor(supervisor) => self.said("system", "35", kept, number, &supervisor.text),
-            Canister::User(user) => self.said("you", "36", kept, number, &content(&user.content)),
+            Canister::Supervisor(supervisor) => {
+                self.text_message("system", "35", kept, number, &supervisor.text)
+            }
+            Canister::User(user) => self.text_message("you", "36", kept, number, &content(&user.content)),
             Canister::Document(document) => {
                 let line = format!(
                     "[{} ({}), {} characters]",
@@ -98,7 +100,7 @@ impl Look {
                     document.mime,
                     size(&document.content)
                 );
-                self.said("you", "36", kept, number, &line)
+                self.text_message("you", "36", kept, number, &line)
             }
             Canister::Assistant(assistant) => {
                 let words = content(&assistant.content);
@@ -118,7 +120,7 @@ impl Look {
         }
     }
 
-    fn said(self, who: &str, code: &str, kept: &Kept, number: usize, words: &str) -> String {
+    fn text_message(self, who: &str, code: &str, kept: &Kept, number: usize, words: &str) -> String {
         self.headed(who, code, kept, number) + &self.clean(words.trim_end()) + "\n"
     }
 

@@ -38,7 +38,9 @@ impl ReplSession<'_> {
             return Ok(());
         }
         self.view.say(self.view.table(&listed(&found)).trim_end());
-        let Some(picked) = self.asked("which one? (its number; Enter: none) ").await? else { return Ok(()) };
+        let Some(picked) = self.read_answer("which one? (its number; Enter: none) ").await? else {
+            return Ok(());
+        };
         let number: usize = picked.trim().parse().unwrap_or(0);
         let Some(one) = number.checked_sub(1).and_then(|place| found.get(place)) else {
             self.view.note("no session selected");
@@ -49,7 +51,7 @@ impl ReplSession<'_> {
     }
 
     /// A line from the user; `None` if there is none, or the question was interrupted.
-    pub(super) async fn asked(&self, question: &str) -> Result<Option<String>, Failure> {
+    pub(super) async fn read_answer(&self, question: &str) -> Result<Option<String>, Failure> {
         let attended = self.attention.to_turn();
         let line = tokio::select! {
             line = asks(&self.console.progress, question.to_owned()) => line,

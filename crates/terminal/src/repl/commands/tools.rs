@@ -27,7 +27,7 @@ impl ReplSession<'_> {
             pattern.is_none_or(|pattern| name.contains(&pattern.to_lowercase().replace('*', "")))
         };
         let tools: Vec<&Tool> = offer.tools().filter(wanted).collect();
-        let held: Vec<&Tool> = offer.held().filter(wanted).collect();
+        let held: Vec<&Tool> = offer.held_back().filter(wanted).collect();
         if tools.is_empty() && held.is_empty() {
             self.view.note(if pattern.is_some() { "no tool has this name" } else { "there are no tools" });
             return;

@@ -189,14 +189,14 @@ impl Flow {
             Some(Open::Code { language, source }) => self.html.push_str(&code(&language, &source)),
             Some(Open::Link(end)) => {
                 self.html.push_str(end);
-                self.told(end == "</a>");
+                self.show_target(end == "</a>");
             }
             None => {}
         }
     }
 
     /// Shows the target of a link unless the link text is the target, so that nobody is misled.
-    fn told(&mut self, is_link: bool) {
+    fn show_target(&mut self, is_link: bool) {
         let Some(Link { to, said }) = self.links.pop() else { return };
         if to.is_empty() || says_where(&said, &to) {
             return;

@@ -23,11 +23,11 @@ const PROMPTS: usize = 500;
 
 /// Is what servers have known as well?
 #[derive(Debug, Default)]
-pub(super) struct Asked(AtomicBool);
+pub(super) struct PromptsLoaded(AtomicBool);
 
 impl ReplSession<'_> {
     /// What has changed in a turn or by a command.
-    pub(super) fn knows_tools(&self) {
+    pub(super) fn update_known_tools(&self) {
         let offer = self.connected.roster.offer();
         let first_line = |text: &str| text.lines().next().unwrap_or_default().trim().to_owned();
         let tools = offer
@@ -39,7 +39,7 @@ impl ReplSession<'_> {
     }
 
     /// What is the same as long as the program runs.
-    pub(super) fn knows_all(&self) {
+    pub(super) fn update_known(&self) {
         let today = model::today();
         let usable =
             model::all(&self.files, self.world).into_iter().filter(|reach| reach.missing_key().is_none());
@@ -53,13 +53,13 @@ impl ReplSession<'_> {
             (known.models, known.ensembles) = (models, ensembles);
             (known.cwd, known.home) = (self.world.cwd.clone(), self.world.home());
         }
-        self.knows_tools();
+        self.update_known_tools();
     }
 
     /// What takes its time, once: the sessions there are, and the prompts of the servers that are connected. A server
     /// that does not answer is not asked again.
-    pub(super) async fn asks_around(&self) {
-        if self.asked.0.swap(true, Ordering::Relaxed) {
+    pub(super) async fn load_slow_completions(&self) {
+        if self.prompts_loaded.0.swap(true, Ordering::Relaxed) {
             return;
         }
         let world = self.world.clone();
@@ -86,9 +86,9 @@ impl ReplSession<'_> {
     }
 
     /// Servers are others now.
-    pub(super) fn forgets_prompts(&self) {
+    pub(super) fn clear_known_prompts(&self) {
         self.known.lock().prompts.clear();
-        self.asked.0.store(false, Ordering::Relaxed);
+        self.prompts_loaded.0.store(false, Ordering::Relaxed);
     }
 }
 

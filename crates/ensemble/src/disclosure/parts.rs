@@ -17,7 +17,7 @@ pub(super) enum Values {
 
 impl Values {
     fn of(self, value: &SecretRef) -> Option<String> {
-        (self == Self::Shown).then(|| written(value))
+        (self == Self::Shown).then(|| source_text(value))
     }
 }
 
@@ -127,7 +127,7 @@ fn json_template(value: &JsonTemplate) -> Value {
 }
 
 /// Writes a variable as `${NAME}` in every place.
-pub(super) fn written(value: &SecretRef) -> String {
+pub(super) fn source_text(value: &SecretRef) -> String {
     match value {
         SecretRef::Environment(name) => format!("${{{name}}}"),
         value => value.to_string(),
@@ -136,7 +136,7 @@ pub(super) fn written(value: &SecretRef) -> String {
 
 pub(super) fn oauth_json(plan: &OauthPlan) -> Value {
     json!({
-        "client_id": plan.client_id.as_ref().map(written),
+        "client_id": plan.client_id.as_ref().map(source_text),
         "has_secret": plan.client_secret.is_some(),
         "scopes": plan.scopes,
         "client_metadata_url": plan.client_metadata_url,
@@ -145,7 +145,7 @@ pub(super) fn oauth_json(plan: &OauthPlan) -> Value {
 }
 
 pub(super) fn oauth_line(plan: &OauthPlan) -> Line {
-    let client = plan.client_id.as_ref().map(|id| format!(" as the client {}", quoted(&written(id))));
+    let client = plan.client_id.as_ref().map(|id| format!(" as the client {}", quoted(&source_text(id))));
     let scopes: Vec<String> = plan.scopes.iter().map(|scope| quoted(scope)).collect();
     let asking =
         if scopes.is_empty() { String::new() } else { format!(", asking for {}", scopes.join(", ")) };

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 /// Asks the reader of lines to step aside, from any thread.
 #[derive(Debug, Clone, Default)]
-pub struct Aside {
+pub struct Handover {
     /// Breaks off what is read.
     stop: Arc<AtomicBool>,
     place: Arc<Mutex<Place>>,
@@ -17,7 +17,7 @@ pub struct Aside {
 
 /// While this value lives, nothing is read. Afterwards the line continues with the text typed so far.
 #[derive(Debug)]
-pub struct Held(#[expect(dead_code, reason = "its end is what is heard")] Sender<()>);
+pub struct HandoverGuard(#[expect(dead_code, reason = "its end is what is heard")] Sender<()>);
 
 #[derive(Debug, Default)]
 struct Place {
@@ -31,14 +31,14 @@ struct HandoverRequest {
     until: Receiver<()>,
 }
 
-impl Aside {
+impl Handover {
     pub(crate) fn new(stop: Arc<AtomicBool>) -> Self {
         Self { stop, place: Arc::default() }
     }
 
     /// The reader has gone, or did not within that time (it comes back all the same when the value is dropped). `None`:
     /// nothing is read.
-    pub fn ask(&self, within: Duration) -> Option<Held> {
+    pub fn ask(&self, within: Duration) -> Option<HandoverGuard> {
         let (left, has_left) = channel();
         let (held, until) = channel();
         {
@@ -50,7 +50,7 @@ impl Aside {
         }
         self.stop.store(true, Ordering::SeqCst);
         let _ = has_left.recv_timeout(within);
-        Some(Held(held))
+        Some(HandoverGuard(held))
     }
 
     /// From now on there is a line editor to ask.
@@ -80,18 +80,18 @@ mod tests {
 
     #[test]
     fn nobody_is_asked_where_nothing_is_read() {
-        let aside = Aside::default();
-        assert!(aside.ask(PATIENCE).is_none() && !aside.stop.load(Ordering::SeqCst));
-        aside.begins();
-        aside.leaves();
-        assert!(aside.ask(PATIENCE).is_none());
+        let handover = Handover::default();
+        assert!(handover.ask(PATIENCE).is_none() && !handover.stop.load(Ordering::SeqCst));
+        handover.begins();
+        handover.leaves();
+        assert!(handover.ask(PATIENCE).is_none());
     }
 
     #[test]
     fn who_reads_has_gone_and_comes_back_when_it_may() {
-        let aside = Aside::default();
-        aside.begins();
-        let reader = aside.clone();
+        let handover = Handover::default();
+        handover.begins();
+        let reader = handover.clone();
         let (back, is_back) = channel();
         let thread = std::thread::spawn(move || {
             while !reader.stop.swap(false, Ordering::SeqCst) {
@@ -100,8 +100,8 @@ mod tests {
             reader.leaves();
             back.send(()).unwrap();
         });
-        let held = aside.ask(PATIENCE).unwrap();
-        assert!(aside.ask(PATIENCE).is_none(), "it is away");
+        let held = handover.ask(PATIENCE).unwrap();
+        assert!(handover.ask(PATIENCE).is_none(), "it is away");
         assert!(is_back.try_recv().is_err());
         drop(held);
         assert_eq!(is_back.recv_timeout(PATIENCE), Ok(()));
@@ -110,9 +110,9 @@ mod tests {
 
     #[test]
     fn who_does_not_go_is_not_waited_for_and_does_not_wait_later() {
-        let aside = Aside::default();
-        aside.begins();
-        drop(aside.ask(Duration::ZERO).unwrap());
-        aside.leaves();
+        let handover = Handover::default();
+        handover.begins();
+        drop(handover.ask(Duration::ZERO).unwrap());
+        handover.leaves();
     }
 }
