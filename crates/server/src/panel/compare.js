@@ -133,7 +133,8 @@ function column(item, title, id, ctx, onChange) {
     RUN_STARTED: () => { me.running = true; me.began = Date.now(); me.took = 0; },
     RUN_FINISHED: ({ outcome }) => finish({ interrupt: "waiting", cancelled: "stopped" }[outcome?.type] ?? "done"),
     RUN_ERROR: () => finish("failed"),
-    TOOL_CALL_START: ({ toolCallId, toolCallName }) => me.calls.push({ id: toolCallId, name: toolCallName, arguments: {} }),
+    // A reply that is read and then followed brings its calls twice.
+    TOOL_CALL_START: ({ toolCallId, toolCallName }) => { if (!me.calls.some((one) => one.id === toolCallId)) me.calls.push({ id: toolCallId, name: toolCallName, arguments: {} }); },
     TOOL_CALL_ARGS: ({ toolCallId, delta }) => { const call = me.calls.find((one) => one.id === toolCallId); try { if (call) call.arguments = JSON.parse(delta); } catch { /* shown as it is on its card */ } },
     "converse.result": ({ toolCallId, outcome }) => { const call = me.calls.find((one) => one.id === toolCallId); if (call) call.failed = outcome !== "success"; },
     "converse.usage": usage,
