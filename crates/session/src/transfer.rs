@@ -13,6 +13,7 @@
 mod document;
 mod export;
 mod import;
+mod lines;
 mod reading;
 mod redact;
 
