@@ -30,8 +30,10 @@ impl Store {
         let origin = Origin { session: source.to_string(), seq };
         let header = Header { forked: Some(origin), ..Header::new(fork.program, now) };
         let contents = self.contents(source);
+        // A copy belongs where its source does.
+        let project = self.metadata(source)?.project;
         self.place(fork.id, header, |session| {
-            session.metadata = fork.metadata;
+            session.metadata = Metadata { project, ..fork.metadata };
             fill(session, &loaded, upto, now)?;
             session.contents.adopt(&contents, kept(&loaded, upto))
         })

@@ -109,7 +109,7 @@ pub use metadata::{Metadata, Totals};
 pub use name::name_from;
 pub use redact_across::redact_across;
 pub use references::{digests, digests_mut};
-pub use repair::{Loaded, Place, Repair};
+pub use repair::{Loaded, Place, Repair, Reply};
 pub use search::{Hit, Query, SearchResults, Within};
 pub use session::{Session, new_id};
 pub use store::Store;

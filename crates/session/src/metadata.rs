@@ -28,6 +28,9 @@ pub struct Metadata {
     /// The model is the one that an imported document names, and nobody has used it here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub model_imported: bool,
+    /// The directory of the project in which the session began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// The models of a comparison, including this session's, in order.

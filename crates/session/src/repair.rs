@@ -5,7 +5,7 @@
 //! for good. A `used` line follows every reply, so a reply at the end of a journal may be incomplete: its canisters stay,
 //! and its native form is removed. If the reply was still arriving, its text up to there becomes a reply that was cut.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 
@@ -17,6 +17,7 @@ use jiff::Timestamp;
 
 use crate::course::{Course, partial_reply, unfinished_reply};
 use crate::scan::{Damage, Scan};
+use crate::stats::{full, is_own, milliseconds};
 use crate::{Body, Entry, Header, SessionError};
 
 const INTERRUPTED: &str = "interrupted: it was started and its outcome is unknown; it was not run again";
@@ -45,6 +46,8 @@ pub struct Loaded {
     /// The position of each canister of the transcript in the journal. Canisters of repairs have the position where they
     /// will be written.
     pub places: Vec<Place>,
+    /// What the replies of the transcript took; those of a fork or import were paid for elsewhere.
+    pub replies: HashMap<TurnId, Reply>,
     pub repairs: Vec<Repair>,
     /// Open invocations that wait for a decision.
     pub(crate) waiting: HashSet<InvocationId>,
@@ -65,6 +68,18 @@ pub struct Loaded {
 pub struct Place {
     pub seq: u64,
     pub at: Timestamp,
+}
+
+/// What a reply took.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// `provider/model`, or the model alone if the provider is not known.
+    pub model: String,
+    pub usage: Usage,
+    /// `None` if the price is not known.
+    pub cost: Option<Cost>,
+    /// Time from the message that it answers to its end; `None` if the clock went back.
+    pub milliseconds: Option<u64>,
 }
 
 /// A repair of a session.
@@ -168,6 +183,7 @@ impl Loaded {
             started: HashSet::new(),
             condensed: None,
             places: Vec::new(),
+            replies: HashMap::new(),
             repairs: Vec::new(),
             waiting: HashSet::new(),
             partial: None,
@@ -220,11 +236,25 @@ pub(crate) fn load(scan: Scan, path: &Path) -> Result<Loaded, SessionError> {
     let partial = partial_reply(&entries);
     // Tools that ran, even if the conversation went back behind them.
     let mut ran = HashSet::new();
+    let (mut own, mut reply, mut since) = (false, None, None);
     for (entry, live) in entries.into_iter().zip(live) {
         let place = Place { seq: entry.seq, at: entry.at };
         loaded.pay(&entry.body, &mut ran);
+        own |= is_own(&loaded.header, &entry);
+        if let Body::Canister { canister } = &entry.body
+            && live
+        {
+            reply = canister.turn();
+            // The canisters of a reply do not wait for it.
+            since = if reply.is_none() { Some(place.at) } else { since };
+        }
         match entry.body {
-            Body::Used { usage, cost, .. } => {
+            Body::Used { usage, cost, model, provider } => {
+                if let Some(turn) = reply.take().filter(|_| live && own) {
+                    let milliseconds = since.and_then(|since| milliseconds(since, place.at));
+                    let model = full(provider.as_deref(), &model);
+                    loaded.replies.insert(turn, Reply { model, usage, cost, milliseconds });
+                }
                 loaded.usage += usage;
                 loaded.unpriced |= cost.is_none();
                 loaded.cost = loaded.cost.plus(cost.unwrap_or_default());

@@ -27,6 +27,7 @@ pub use calls::Calls;
 pub use figures::{Day, Figures, Model, Pair, Share, Tool, Unreadable};
 pub use folding::{Folding, StatsFilter};
 pub use journal::Journal;
+pub(crate) use journal::{full, is_own, milliseconds};
 pub use page::{Cursor, ListedCall, Outcomes, Page};
 pub use pattern::Pattern;
 pub use sketch::Sketch;

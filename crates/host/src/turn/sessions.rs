@@ -66,7 +66,14 @@ fn repair_text(repair: &Repair, canisters: &[Canister]) -> String {
 pub fn begin(id: Uuid, now: Timestamp, context: &RunContext, world: &World) -> Result<Session, Failure> {
     let program = concat!("converse ", env!("CARGO_PKG_VERSION"));
     let created = cleaned(required(world)?, context).create(id, program, now);
-    created.map(Session::fleeting).map_err(Failure::of_session)
+    let mut session = created.map(Session::fleeting).map_err(Failure::of_session)?;
+    session.metadata.project = project(world);
+    Ok(session)
+}
+
+/// Returns the project of sessions that begin here, as their metadata name it.
+pub fn project(world: &World) -> Option<String> {
+    world.project().map(|directory| directory.display().to_string())
 }
 
 /// Creates a session. If that is not possible, the conversation continues without one, and the user is warned.

@@ -39,6 +39,57 @@ fn what_was_started_and_paid_here_is_known_and_what_was_copied_is_not() {
 }
 
 #[test]
+fn a_reply_has_what_its_own_used_line_says() {
+    let at = |second| Timestamp::from_second(second).unwrap();
+    let said = |turn| {
+        let turn = TurnId(turn);
+        Canister::Assistant(Assistant {
+            turn,
+            content: vec![],
+            native: None,
+            stop: Stop::End,
+            response_id: None,
+        })
+    };
+    let user = || Body::from(Canister::User(User::text("x")));
+    let used = |model: &str, cost| {
+        let usage = Usage { input: Some(3), ..Usage::default() };
+        Body::Used { usage, cost, model: model.to_owned(), provider: Some("p".to_owned()) }
+    };
+    let lines = [
+        (1, user()),
+        // An attempt that broke off.
+        (2, used("a", None)),
+        (4, said(1).into()),
+        (5, used("b", Some(Cost(7)))),
+        (6, user()),
+        (7, said(2).into()),
+        (7, used("left", None)),
+        (8, Body::Rewound { to: 5 }),
+        (9, user()),
+        (11, said(2).into()),
+        (12, used("c", None)),
+    ];
+    let replies = |header: Header| {
+        let lines = lines.iter().zip(2..);
+        let entries = lines.map(|((second, body), seq)| Entry { seq, at: at(*second), body: body.clone() });
+        let scan = Scan { header, entries: entries.collect(), length: 0, torn: Vec::new() };
+        let mut replies: Vec<_> = load(scan, Path::new("j")).unwrap().replies.into_iter().collect();
+        replies.sort_by_key(|(turn, _)| *turn);
+        replies
+            .into_iter()
+            .map(|(turn, one)| (turn.0, one.model, one.cost, one.milliseconds))
+            .collect::<Vec<_>>()
+    };
+    let header = Header::new("p", at(0));
+    let first = (1, "p/b".to_owned(), Some(Cost(7)), Some(4000));
+    let second = (2, "p/c".to_owned(), None, Some(3000));
+    assert_eq!(replies(header.clone()), [first, second]);
+    // Paid for elsewhere: the note that ends the imported lines is missing.
+    assert!(replies(Header { imported: Some("s".to_owned()), ..header }).is_empty());
+}
+
+#[test]
 fn a_reply_that_was_arriving_is_kept_as_cut_and_only_once() {
     let user = Body::from(Canister::User(User::text("x")));
     let piece = |from, text: &str| Body::Partial { turn: TurnId(1), from, text: text.to_owned() };

@@ -33,18 +33,25 @@ pub struct Folding {
     days: Days,
     pub(crate) figures: Figures,
     pub(crate) page: Option<Page>,
+    project: Option<String>,
 }
 
 impl Folding {
     pub fn new(wanted: StatsFilter) -> Self {
         let days = Days::new(wanted.zone.clone());
-        Self { wanted, days, figures: Figures::default(), page: None }
+        Self { wanted, days, figures: Figures::default(), page: None, project: None }
     }
 
     /// Also collects a page of the calls behind the figures.
     #[must_use]
     pub fn listing(self, page: Page) -> Self {
         Self { page: Some(page), ..self }
+    }
+
+    /// Lets [`Folding::read_all`] read only the sessions that began in the directory of a project.
+    #[must_use]
+    pub fn of_project(self, project: Option<String>) -> Self {
+        Self { project, ..self }
     }
 
     /// Reads the journal of a session.
@@ -84,6 +91,9 @@ impl Folding {
             let is_older = self.wanted.since.is_some_and(|since| self.days.of(written) < since);
             if is_older || self.page.as_ref().is_some_and(|page| page.is_complete(written)) {
                 break;
+            }
+            if self.project.is_some() && store.metadata(id).ok().and_then(|one| one.project) != self.project {
+                continue;
             }
             // Problems are in the figures.
             let _ = self.read(store, id);

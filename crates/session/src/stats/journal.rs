@@ -295,7 +295,7 @@ impl<'f> Journal<'f> {
 }
 
 /// Returns `provider/model`, or the model alone if the provider is not known.
-fn full(provider: Option<&str>, model: &str) -> String {
+pub(crate) fn full(provider: Option<&str>, model: &str) -> String {
     match provider {
         Some(provider) if provider != model => format!("{provider}/{model}"),
         _ => model.to_owned(),
@@ -304,7 +304,7 @@ fn full(provider: Option<&str>, model: &str) -> String {
 
 /// Returns whether a line, and so every later line, belongs to the session itself. Copied lines keep their time: those of
 /// a fork are older than it, and those of an import end with a note.
-fn is_own(header: &Header, entry: &Entry) -> bool {
+pub(crate) fn is_own(header: &Header, entry: &Entry) -> bool {
     match (&header.forked, &header.imported) {
         (_, Some(from)) => {
             matches!(&entry.body, Body::Note { text } if *text == format!("taken in from {from}"))
@@ -315,7 +315,7 @@ fn is_own(header: &Header, entry: &Entry) -> bool {
 }
 
 /// Returns the milliseconds, or `None` if the clock went back.
-fn milliseconds(from: Timestamp, to: Timestamp) -> Option<u64> {
+pub(crate) fn milliseconds(from: Timestamp, to: Timestamp) -> Option<u64> {
     u64::try_from(to.as_millisecond() - from.as_millisecond()).ok()
 }
 
