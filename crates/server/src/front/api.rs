@@ -127,7 +127,9 @@ impl Front {
             (&Method::POST, ["uploads"]) => self.upload(caller, query, header("content-type"), body),
             (&Method::GET, ["sessions"]) => self.list_sessions(caller, query).await,
             (&Method::POST, ["sessions"]) => self.create_session(caller, body),
-            (&Method::POST, ["sessions", "import"]) => self.import_session(caller, body),
+            (&Method::POST, ["sessions", "import"]) => {
+                self.import_session(caller, header("content-type"), body)
+            }
             (&Method::GET, ["sessions", one]) => self.show_session(caller, id(one)?, query).await,
             (&Method::PATCH, ["sessions", one]) => self.change_session(caller, id(one)?, body),
             (&Method::DELETE, ["sessions", one]) => self.delete_session(caller, id(one)?),
@@ -153,6 +155,7 @@ impl Front {
         let body = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "principal": principal,
+            "project": saved::project(&caller.world),
             "model": self.agents.default_id(),
             "working_directory": self.world.cwd.display().to_string(),
             "features": {

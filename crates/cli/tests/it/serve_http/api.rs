@@ -130,6 +130,15 @@ fn a_run_is_streamed_saved_and_can_be_managed() {
         shown["messages"].as_array().unwrap().iter().map(|one| one["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["user", "assistant", "tool", "assistant"], "{shown}");
     assert_eq!(shown["messages"][1]["parts"][0]["tool"], "calculator", "{shown}");
+    for (reply, calls) in [(1, true), (3, false)] {
+        let reply = &shown["messages"][reply];
+        assert_eq!(reply["parts"].to_string().contains("calculator"), calls, "{shown}");
+        assert!(reply["model"] == "understudy" && reply["elapsed_ms"].is_u64(), "{reply}");
+        assert!(
+            reply["usage"]["input_tokens"].is_u64() || reply["usage"]["input_tokens"].is_null(),
+            "{reply}"
+        );
+    }
     assert_eq!(get(&gate, "/api/sessions?text=2500")["items"][0]["id"], json!(id));
     assert_eq!(get(&gate, "/api/sessions?text=nonesuch")["items"], json!([]));
     let path = format!("/api/sessions/{id}");
@@ -140,6 +149,19 @@ fn a_run_is_streamed_saved_and_can_be_managed() {
     assert_eq!(fork["messages"], 4, "not in the middle of a reply: {fork}");
     let (status, text) = send(&gate, "GET", &format!("{path}/export?format=markdown"), TOKEN, &Value::Null);
     assert!(status == 200 && text.contains("attachment; filename=") && text.contains("375"), "{text}");
+    let lines = send(&gate, "GET", &format!("{path}/export?format=jsonl"), TOKEN, &Value::Null).1;
+    let lines = lines.split_once("\r\n\r\n").unwrap().1;
+    assert_eq!(lines.lines().count(), 6, "the session and its messages: {lines}");
+    let more = format!(
+        "authorization: Bearer {TOKEN}\r\ncontent-type: application/jsonl\r\ncontent-length: {}\r\n\r\n{lines}",
+        lines.len()
+    );
+    let imported = json_of(gate.ask(&head(&gate, "POST", "/api/sessions/import", &more)));
+    assert_eq!(
+        (&imported["messages"], &imported["words"]),
+        (&named["messages"], &named["words"]),
+        "{imported}"
+    );
     let rewound = json_of(send(&gate, "POST", &format!("{path}/rewind"), TOKEN, &json!({ "at": 0 })));
     assert_eq!(rewound["messages"], 0, "{rewound}");
     assert_eq!(send(&gate, "DELETE", &path, TOKEN, &Value::Null).0, 204);

@@ -210,6 +210,7 @@ impl Front {
                 metadata.tags.push(format!("{COMPARED}{id}"));
                 metadata.compared.clone_from(&models);
                 metadata.model = Some(model.clone());
+                metadata.project = sessions::project(&caller.world);
             })?;
             comparison.caller(session);
             made.push(session);

@@ -23,12 +23,12 @@ const MAX_PAGE: usize = 200;
 impl Front {
     /// `GET /api/figures`. Reads the journals that were written since the first day.
     pub(super) async fn figures(&self, caller: &Caller, query: &str) -> Result<Reply, ApiFailure> {
-        let query = Parameters::read(query, &["since", "until", "by"])?;
+        let query = Parameters::read(query, &["since", "until", "by", "project"])?;
         let by = query.text("by").unwrap_or("day").to_owned();
         if !["day", "model", "tool"].contains(&by.as_str()) {
             return Err(ApiFailure::bad_request("`by` is day, model or tool"));
         }
-        let folding = self.folded(caller, Folding::new(wanted(&query)?)).await?;
+        let folding = self.folded(caller, Folding::new(wanted(&query)?).of_project(project(&query))).await?;
         let figures = folding.figures();
         let body = json!({ "rows": rows(&figures, &by), "total": total(&figures) });
         Ok(json_reply(StatusCode::OK, &body))
@@ -36,7 +36,7 @@ impl Front {
 
     /// `GET /api/invocations`: the last ones first.
     pub(super) async fn invocations(&self, caller: &Caller, query: &str) -> Result<Reply, ApiFailure> {
-        let known = ["since", "until", "day", "model", "tool", "outcome", "cursor", "limit"];
+        let known = ["since", "until", "day", "model", "tool", "outcome", "project", "cursor", "limit"];
         let query = Parameters::read(query, &known)?;
         let mut wanted = wanted(&query)?;
         if let Some(day) = day(&query, "day")? {
@@ -46,7 +46,8 @@ impl Front {
         let cursor = cursor.map_err(|()| ApiFailure::bad_request("the cursor is not valid"))?;
         let limit = query.number("limit")?.unwrap_or(50).clamp(1, MAX_PAGE);
         let page = Page::new(cursor, limit, outcomes(query.text("outcome"))?);
-        let folding = self.folded(caller, Folding::new(wanted).listing(page)).await?;
+        let folding =
+            self.folded(caller, Folding::new(wanted).of_project(project(&query)).listing(page)).await?;
         let (calls, next) = folding.into_page().map(Page::into_calls).unwrap_or_default();
         let items = calls.into_iter().map(|(place, call)| self.invocation(place, call));
         let mut body = json!({ "items": items.collect::<Vec<_>>() });
@@ -86,6 +87,10 @@ fn wanted(query: &Parameters<'_>) -> Result<StatsFilter, ApiFailure> {
     let pattern = |name| query.text(name).map(Pattern::new);
     let (since, until) = (day(query, "since")?, day(query, "until")?);
     Ok(StatsFilter { zone: TimeZone::UTC, since, until, model: pattern("model"), tool: pattern("tool") })
+}
+
+fn project(query: &Parameters<'_>) -> Option<String> {
+    query.text("project").map(str::to_owned)
 }
 
 /// Returns a parameter that is a day, or a time whose day counts.

@@ -1,9 +1,9 @@
 //! Messages of a session as JSON: one object for each message, with the calls of a reply inside of it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use converse_canister::{Canister, Content, Decision, Invocation, InvocationId, InvocationResult};
-use converse_session::Loaded;
+use converse_canister::{Canister, Content, Decision, Invocation, InvocationId, InvocationResult, Usage};
+use converse_session::{Loaded, Reply};
 use converse_text::wording::tool_name;
 use serde_json::{Value, json};
 
@@ -22,6 +22,8 @@ pub(super) fn messages(
     let decisions: HashMap<&InvocationId, &Decision> =
         loaded.decisions.iter().map(|(id, decision)| (id, decision)).collect();
     let mut list: Vec<Value> = Vec::new();
+    // A reply of several messages is counted with its first one.
+    let mut reported = HashSet::new();
     for (index, canister) in canisters.iter().enumerate().skip(from).take(limit) {
         let at = loaded.places.get(index).map(|place| place.at.to_string());
         let mut message = match canister {
@@ -41,7 +43,13 @@ pub(super) fn messages(
             Canister::Assistant(assistant) => {
                 let parts: Vec<Value> =
                     assistant.content.iter().filter_map(|content| reply_part(content, markdown)).collect();
-                json!({ "role": "assistant", "turn": assistant.turn.0, "parts": parts })
+                let mut message = json!({ "role": "assistant", "turn": assistant.turn.0, "parts": parts });
+                if let Some(reply) = loaded.replies.get(&assistant.turn)
+                    && reported.insert(assistant.turn)
+                {
+                    add_figures(&mut message, reply);
+                }
+                message
             }
             Canister::Result(result) => {
                 let mut message = result_json(result, session);
@@ -58,6 +66,26 @@ pub(super) fn messages(
         list.push(message);
     }
     list
+}
+
+fn add_figures(message: &mut Value, reply: &Reply) {
+    message["model"] = json!(reply.model);
+    message["usage"] = usage_json(&reply.usage);
+    if let Some(cost) = reply.cost {
+        message["cost"] = json!({ "dollars": cost.dollars().to_string() });
+    }
+    if let Some(milliseconds) = reply.milliseconds {
+        message["elapsed_ms"] = json!(milliseconds);
+    }
+}
+
+pub(super) fn usage_json(usage: &Usage) -> Value {
+    json!({
+        "input_tokens": usage.input,
+        "cached_input_tokens": usage.cache_read,
+        "output_tokens": usage.output,
+        "reasoning_tokens": usage.reasoning,
+    })
 }
 
 fn reply_part(content: &Content, markdown: Markdown) -> Option<Value> {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::failure::ApiFailure;
-use super::message::messages;
+use super::message::{messages, usage_json};
 use super::parameters::Parameters;
 use super::{Caller, blocking};
 use crate::front::{Front, json_reply};
@@ -62,6 +62,9 @@ impl Front {
         })
         .await??;
         let cursor = query.text("cursor");
+        let of_project = |summary: &Summary| {
+            query.text("project").is_none_or(|one| summary.metadata.project.as_deref() == Some(one))
+        };
         let wanted = |summary: &&Summary| {
             let tagged =
                 query.text("tag").is_none_or(|tag| summary.metadata.tags.iter().any(|one| one == tag));
@@ -72,7 +75,7 @@ impl Front {
             let found = hits.as_ref().is_none_or(|hits| hits.iter().any(|hit| hit.session == summary.id));
             // A turn that has just begun has no message yet.
             let is_there = !summary.hollow || self.channels.is_running(&caller.principal, summary.id);
-            is_there && tagged && in_time && found && query.text("project").is_none()
+            is_there && tagged && in_time && found && of_project(summary)
         };
         let place = |summary: &Summary| format!("{}~{}", summary.updated, summary.id);
         let mut listed =
@@ -101,7 +104,7 @@ impl Front {
     }
 
     fn item(&self, caller: &Caller, summary: &Summary) -> Value {
-        let Metadata { name, tags, model, totals, .. } = &summary.metadata;
+        let Metadata { name, tags, model, project, totals, .. } = &summary.metadata;
         let waiting =
             caller.waiting().ok().and_then(|files| files.read(summary.id)).map_or(0, |one| one.open());
         let mut item = json!({
@@ -117,6 +120,7 @@ impl Front {
         let more = [
             ("name", name.clone().map(Value::from)),
             ("model", model.clone().map(Value::from)),
+            ("project", project.clone().map(Value::from)),
             ("problem", summary.problem.clone().map(Value::from)),
             ("cost", totals.as_ref().map(|totals| json!({ "dollars": totals.cost.dollars().to_string() }))),
         ];
@@ -138,6 +142,7 @@ impl Front {
         let store = sessions::required(&caller.world)?;
         let id = new_id(World::now(), &World::random_bytes());
         store.create(id, PROGRAM, World::now())?;
+        store.describe(id, |metadata| metadata.project = sessions::project(&caller.world))?;
         describe(&store, id, described)?;
         Ok(json_reply(StatusCode::CREATED, &self.item_of(caller, &store, id)?))
     }
@@ -169,12 +174,7 @@ impl Front {
             }
         }
         body["messages"] = list.into();
-        body["usage"] = json!({
-            "input_tokens": loaded.usage.input,
-            "cached_input_tokens": loaded.usage.cache_read,
-            "output_tokens": loaded.usage.output,
-            "reasoning_tokens": loaded.usage.reasoning,
-        });
+        body["usage"] = usage_json(&loaded.usage);
         if !loaded.unpriced {
             body["cost"] = json!({ "dollars": loaded.cost.dollars().to_string() });
         }
@@ -258,7 +258,8 @@ impl Front {
             "markdown" => ("text/markdown; charset=utf-8", "md", (self.renderers.markdown)(&document)),
             "html" => ("text/html; charset=utf-8", "html", (self.renderers.html)(&document)),
             "json" => ("application/json", "json", format!("{:#}\n", document.to_json())),
-            _ => return Err(ApiFailure::bad_request("`format` is markdown, html or json")),
+            "jsonl" => ("application/jsonl", "jsonl", document.to_lines()),
+            _ => return Err(ApiFailure::bad_request("`format` is markdown, html, json or jsonl")),
         };
         let mut reply = reply(StatusCode::OK, kind, text);
         let name = format!("attachment; filename=\"converse-{id}.{ending}\"");
@@ -269,7 +270,12 @@ impl Front {
     }
 
     /// `POST /api/sessions/import`.
-    pub(super) fn import_session(&self, caller: &Caller, body: &[u8]) -> Result<Reply, ApiFailure> {
+    pub(super) fn import_session(
+        &self,
+        caller: &Caller,
+        kind: Option<&str>,
+        body: &[u8],
+    ) -> Result<Reply, ApiFailure> {
         if body.len() > MAX_IMPORT_BYTES {
             return Err(ApiFailure::new(
                 StatusCode::PAYLOAD_TOO_LARGE,
@@ -280,7 +286,9 @@ impl Front {
         let invalid = |error: converse_session::ImportError| {
             ApiFailure::new(StatusCode::UNPROCESSABLE_ENTITY, "not-a-session", error.to_string())
         };
-        let mut document = Document::read(body).map_err(invalid)?;
+        let is_lines = kind.is_some_and(|kind| kind.starts_with("application/jsonl"));
+        let read = if is_lines { Document::read_lines } else { Document::read };
+        let mut document = read(body).map_err(invalid)?;
         drop_invalid_labels(&mut document);
         let store = sessions::required(&caller.world)?;
         let id = new_id(World::now(), &World::random_bytes());

@@ -1,5 +1,6 @@
 //! Figures, the invocations behind them, and the audit log over `/api`.
 
+use converse_testkit::hang_guard::wait_until;
 use serde_json::{Value, json};
 
 use super::{OTHER, TOKEN, get, json_of, open, question, run, send, session_of, token_file};
@@ -50,6 +51,28 @@ fn figures_lead_to_the_invocations_behind_them() {
     {
         assert_eq!(send(&gate, "GET", &format!("/api/{path}"), TOKEN, &Value::Null).0, 400, "{path}");
     }
+}
+
+#[test]
+fn sessions_figures_and_invocations_are_those_of_a_project() {
+    let env = TestEnv::new().var("CONVERSE_SERVE_TOKEN", TOKEN);
+    let gate = open(&env, &[]);
+    let session = session_of(&run(&gate, &question("What is 15% of 2500?")));
+    let project = get(&gate, "/api/status")["project"].as_str().unwrap().to_owned();
+    wait_until("the turn is over", || get(&gate, "/api/sessions")["items"][0]["project"] == project.as_str());
+    let count = |path: &str, project: &str| {
+        let answer = get(&gate, &format!("/api/{path}?project={project}"));
+        let list = if path == "figures" { &answer["rows"] } else { &answer["items"] };
+        list.as_array().unwrap().len()
+    };
+    for path in ["sessions", "figures", "invocations"] {
+        assert_eq!((count(path, &project), count(path, "/nonesuch")), (1, 0), "{path}");
+    }
+    let made = json_of(send(&gate, "POST", "/api/sessions", TOKEN, &json!({})));
+    assert_eq!(made["project"], json!(project));
+    let fork =
+        json_of(send(&gate, "POST", &format!("/api/sessions/{session}/fork"), TOKEN, &json!({ "at": 4 })));
+    assert_eq!(fork["project"], json!(project));
 }
 
 #[test]
