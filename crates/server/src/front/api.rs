@@ -10,6 +10,7 @@ mod figures;
 mod message;
 mod narrator;
 mod parameters;
+mod routes;
 mod runs;
 mod sessions;
 mod tools;
@@ -26,14 +27,16 @@ use converse_host::context::RunContext;
 use converse_host::turn::sessions as saved;
 use converse_host::world::World;
 use converse_session::{Document, Uuid};
+use http::StatusCode;
 use http::request::Parts;
-use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::unbounded_channel;
 
 pub(super) use self::channel::Channels;
 pub(super) use self::comparisons::Comparisons;
 use self::failure::ApiFailure;
+use self::parameters::Parameters;
+use self::routes::{Action, route_of};
 pub(super) use self::uploads::{MAX_FILE as MAX_UPLOAD, Uploads};
 use self::waiting::{Answer, WaitingFiles};
 use super::agents::rules_of;
@@ -100,50 +103,46 @@ impl Front {
     }
 
     async fn api(self: &Arc<Self>, caller: &Caller, parts: &Parts, body: &[u8]) -> Result<Reply, ApiFailure> {
-        let query = parts.uri.query().unwrap_or_default();
-        let path: Vec<&str> = parts.uri.path().trim_matches('/').split('/').skip(1).collect();
+        let (route, [first, second]) =
+            route_of(parts.method.as_str(), parts.uri.path()).ok_or_else(ApiFailure::not_found)?;
+        let query = &Parameters::read(parts.uri.query().unwrap_or_default(), route.query)?;
         let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
-        let id = |text: &str| text.parse::<Uuid>().map_err(|_| ApiFailure::not_found());
-        match (&parts.method, path.as_slice()) {
-            (&Method::GET, ["status"]) => Ok(self.status(caller)),
-            (&Method::GET, ["models"]) => Ok(self.list_models()),
-            (&Method::GET, ["ensembles"]) => self.list_ensembles(caller).await,
-            (&Method::GET, ["ensembles", name, "drift"]) => self.drift(caller, name).await,
-            (&Method::POST, ["tools", ensemble, tool]) => {
-                self.call_tool(caller, (ensemble, tool), header("content-type"), body).await
-            }
-            (&Method::GET, ["figures"]) => self.figures(caller, query).await,
-            (&Method::GET, ["invocations"]) => self.invocations(caller, query).await,
-            (&Method::GET, ["audit"]) => self.audit(caller, query).await,
-            (&Method::GET, ["events"]) => Ok(self.everything(caller)),
-            (&Method::GET, ["approvals"]) => Ok(self.approvals(caller)),
-            (&Method::POST, ["approvals", id]) => self.answer_approval(caller, id, body),
-            (&Method::POST, ["runs"]) => {
+        let session = || first.parse::<Uuid>().map_err(|_| ApiFailure::not_found());
+        match route.action {
+            Action::ShowDocument => Ok(json_reply(StatusCode::OK, &routes::document())),
+            Action::ShowStatus => Ok(self.status(caller)),
+            Action::ListModels => Ok(self.list_models()),
+            Action::ListEnsembles => self.list_ensembles(caller).await,
+            Action::ShowDrift => self.drift(caller, first).await,
+            Action::CallTool => self.call_tool(caller, (first, second), header("content-type"), body).await,
+            Action::ShowFigures => self.figures(caller, query).await,
+            Action::ListInvocations => self.invocations(caller, query).await,
+            Action::ListRecords => self.audit(caller, query).await,
+            Action::FollowEverything => Ok(self.everything(caller)),
+            Action::ListApprovals => Ok(self.approvals(caller)),
+            Action::AnswerApproval => self.answer_approval(caller, first, body),
+            Action::Run => {
                 let streams = header("accept").is_none_or(|accept| !accept.starts_with("application/json"));
                 self.post_run(caller, body, streams).await
             }
-            (&Method::POST, ["comparisons"]) => self.compare(caller, body),
-            (&Method::POST, ["comparisons", id, "take"]) => self.take(caller, id, body),
-            (&Method::POST, ["uploads"]) => self.upload(caller, query, header("content-type"), body),
-            (&Method::GET, ["sessions"]) => self.list_sessions(caller, query).await,
-            (&Method::POST, ["sessions"]) => self.create_session(caller, body),
-            (&Method::POST, ["sessions", "import"]) => {
-                self.import_session(caller, header("content-type"), body)
-            }
-            (&Method::GET, ["sessions", one]) => self.show_session(caller, id(one)?, query).await,
-            (&Method::PATCH, ["sessions", one]) => self.change_session(caller, id(one)?, body),
-            (&Method::DELETE, ["sessions", one]) => self.delete_session(caller, id(one)?),
-            (&Method::POST, ["sessions", one, "fork"]) => self.fork_session(caller, id(one)?, body),
-            (&Method::POST, ["sessions", one, "rewind"]) => self.rewind_session(caller, id(one)?, body),
-            (&Method::POST, ["sessions", one, "cancel"]) => self.cancel_run(caller, id(one)?),
-            (&Method::GET, ["sessions", one, "export"]) => self.export_session(caller, id(one)?, query).await,
-            (&Method::GET, ["sessions", one, "content", digest]) => self.content(caller, id(one)?, digest),
-            (&Method::GET, ["sessions", one, "events"]) => {
-                let query = parameters::Parameters::read(query, &["after"])?;
+            Action::Compare => self.compare(caller, body),
+            Action::TakeAnswer => self.take(caller, first, body),
+            Action::Upload => self.upload(caller, query, header("content-type"), body),
+            Action::ListSessions => self.list_sessions(caller, query).await,
+            Action::CreateSession => self.create_session(caller, body),
+            Action::ImportSession => self.import_session(caller, header("content-type"), body),
+            Action::ShowSession => self.show_session(caller, session()?, query).await,
+            Action::ChangeSession => self.change_session(caller, session()?, body),
+            Action::DeleteSession => self.delete_session(caller, session()?),
+            Action::ForkSession => self.fork_session(caller, session()?, body),
+            Action::RewindSession => self.rewind_session(caller, session()?, body),
+            Action::CancelRun => self.cancel_run(caller, session()?),
+            Action::ExportSession => self.export_session(caller, session()?, query).await,
+            Action::ShowContent => self.content(caller, session()?, second),
+            Action::FollowSession => {
                 let after = header("last-event-id").or_else(|| query.text("after"));
-                self.follow_session(caller, id(one)?, after).await
+                self.follow_session(caller, session()?, after).await
             }
-            _ => Err(ApiFailure::not_found()),
         }
     }
 
@@ -221,11 +220,10 @@ impl Front {
     fn upload(
         &self,
         caller: &Caller,
-        query: &str,
+        query: &Parameters<'_>,
         kind: Option<&str>,
         body: &[u8],
     ) -> Result<Reply, ApiFailure> {
-        let query = parameters::Parameters::read(query, &["name"])?;
         let name: String =
             query.text("name").unwrap_or("file").chars().filter(|c| !c.is_control()).take(128).collect();
         let kind =

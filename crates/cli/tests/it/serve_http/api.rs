@@ -4,6 +4,7 @@ mod by_hand;
 mod comparisons;
 mod figures;
 mod kept_answers;
+mod openapi;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;

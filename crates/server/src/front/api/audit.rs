@@ -16,8 +16,7 @@ const PAGE: usize = 100;
 
 impl Front {
     /// `GET /api/audit`. The first page says whether the log is whole.
-    pub(super) async fn audit(&self, caller: &Caller, query: &str) -> Result<Reply, ApiFailure> {
-        let query = Parameters::read(query, &["cursor", "session"])?;
+    pub(super) async fn audit(&self, caller: &Caller, query: &Parameters<'_>) -> Result<Reply, ApiFailure> {
         let before = query.number("cursor")?.map(|seq| seq as u64);
         let session = query.text("session").map(str::to_owned);
         let Some(path) = place(&caller.world) else {

@@ -22,24 +22,25 @@ const MAX_PAGE: usize = 200;
 
 impl Front {
     /// `GET /api/figures`. Reads the journals that were written since the first day.
-    pub(super) async fn figures(&self, caller: &Caller, query: &str) -> Result<Reply, ApiFailure> {
-        let query = Parameters::read(query, &["since", "until", "by", "project"])?;
+    pub(super) async fn figures(&self, caller: &Caller, query: &Parameters<'_>) -> Result<Reply, ApiFailure> {
         let by = query.text("by").unwrap_or("day").to_owned();
         if !["day", "model", "tool"].contains(&by.as_str()) {
             return Err(ApiFailure::bad_request("`by` is day, model or tool"));
         }
-        let folding = self.folded(caller, Folding::new(wanted(&query)?).of_project(project(&query))).await?;
+        let folding = self.folded(caller, Folding::new(wanted(query)?).of_project(project(query))).await?;
         let figures = folding.figures();
         let body = json!({ "rows": rows(&figures, &by), "total": total(&figures) });
         Ok(json_reply(StatusCode::OK, &body))
     }
 
     /// `GET /api/invocations`: the last ones first.
-    pub(super) async fn invocations(&self, caller: &Caller, query: &str) -> Result<Reply, ApiFailure> {
-        let known = ["since", "until", "day", "model", "tool", "outcome", "project", "cursor", "limit"];
-        let query = Parameters::read(query, &known)?;
-        let mut wanted = wanted(&query)?;
-        if let Some(day) = day(&query, "day")? {
+    pub(super) async fn invocations(
+        &self,
+        caller: &Caller,
+        query: &Parameters<'_>,
+    ) -> Result<Reply, ApiFailure> {
+        let mut wanted = wanted(query)?;
+        if let Some(day) = day(query, "day")? {
             (wanted.since, wanted.until) = (Some(day), Some(day));
         }
         let cursor = query.text("cursor").map(str::parse::<Cursor>).transpose();
@@ -47,7 +48,7 @@ impl Front {
         let limit = query.number("limit")?.unwrap_or(50).clamp(1, MAX_PAGE);
         let page = Page::new(cursor, limit, outcomes(query.text("outcome"))?);
         let folding =
-            self.folded(caller, Folding::new(wanted).of_project(project(&query)).listing(page)).await?;
+            self.folded(caller, Folding::new(wanted).of_project(project(query)).listing(page)).await?;
         let (calls, next) = folding.into_page().map(Page::into_calls).unwrap_or_default();
         let items = calls.into_iter().map(|(place, call)| self.invocation(place, call));
         let mut body = json!({ "items": items.collect::<Vec<_>>() });

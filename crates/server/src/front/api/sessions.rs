@@ -47,9 +47,11 @@ fn parsed<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiFailure> {
 
 impl Front {
     /// `GET /api/sessions`.
-    pub(super) async fn list_sessions(&self, caller: &Caller, query: &str) -> Result<Reply, ApiFailure> {
-        let query =
-            Parameters::read(query, &["text", "tag", "since", "until", "cursor", "limit", "project"])?;
+    pub(super) async fn list_sessions(
+        &self,
+        caller: &Caller,
+        query: &Parameters<'_>,
+    ) -> Result<Reply, ApiFailure> {
         let limit = query.number("limit")?.unwrap_or(50).min(MAX_LISTED);
         let store = sessions::required(&caller.world)?;
         let words = query.text("text").map(str::to_owned);
@@ -152,9 +154,8 @@ impl Front {
         &self,
         caller: &Caller,
         id: Uuid,
-        query: &str,
+        query: &Parameters<'_>,
     ) -> Result<Reply, ApiFailure> {
-        let query = Parameters::read(query, &["from", "limit"])?;
         let limit = query.number("limit")?.unwrap_or(200).clamp(1, MAX_MESSAGES);
         let store = sessions::required(&caller.world)?;
         let reader = store.clone();
@@ -245,9 +246,8 @@ impl Front {
         &self,
         caller: &Caller,
         id: Uuid,
-        query: &str,
+        query: &Parameters<'_>,
     ) -> Result<Reply, ApiFailure> {
-        let query = Parameters::read(query, &["format"])?;
         let store = sessions::required(&caller.world)?;
         let document = blocking(move || store.export(id, PROGRAM)).await??;
         let unreadable = |error: serde_json::Error| {
