@@ -23,9 +23,9 @@ export function summary(args) {
 export function argumentsView(args) {
   if (args === undefined || args === null || (typeof args === "object" && !Object.keys(args).length)) return h("p", { class: "dim" }, t("card.noArguments"));
   if (typeof args !== "object") return codeBlock(String(args), t("card.arguments"));
-  const entries = Object.entries(args);
-  if (entries.some(([, value]) => typeof value === "string" && (value.length > 400 || value.includes("\n"))))
-    return h("div", { class: "col" }, entries.map(([key, value]) => codeBlock(typeof value === "string" ? value : JSON.stringify(value, null, 2), key)));
+  const isLong = ([, value]) => typeof value === "string" && (value.length > 400 || value.includes("\n"));
+  const long = Object.entries(args).filter(isLong), short = Object.entries(args).filter((one) => !isLong(one));
+  if (long.length) return h("div", { class: "col" }, short.length > 0 && jsonView(Object.fromEntries(short), t("card.arguments")), long.map(([key, value]) => codeBlock(value, key)));
   return jsonView(args, t("card.arguments"));
 }
 
