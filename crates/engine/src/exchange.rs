@@ -12,7 +12,7 @@ use bytes::Bytes;
 use converse_canister::{Assistant, Canister, Content, Declaration, Stop, Supervisor, TurnId};
 use converse_provider::{
     Controls, DecodeError, Decoder, Delta, Facts, Prompt, RefusalClass, Reply, ReplyError, ReplyOrigin,
-    RetryAdvice, request_id,
+    RetryAdvice, TranslateError, request_id,
 };
 use futures_util::StreamExt as _;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -146,19 +146,7 @@ impl Exchange<'_> {
         named: &mut Option<String>,
     ) -> Result<Reply, AttemptError> {
         let Self { engine, route, .. } = self;
-        let offers = !self.tools.is_empty();
-        let extras = request_extras(self.controls, &route.endpoint, &route.facts, offers, self.note);
-        let view = withheld.view(with_note(self.view, extras.note.as_deref()));
-        let prompt = Prompt {
-            model: &route.model,
-            view: &view,
-            tools: self.tools,
-            controls: &extras.controls,
-            facts: &route.facts,
-            blobs: engine.blobs,
-        };
-        let request = route.processor.nativize(&prompt, &route.endpoint)?;
-        let sent = route.wire.send(request, &route.endpoint.auth);
+        let sent = route.wire.send(self.request(withheld)?, &route.endpoint.auth);
         let first_byte = engine.timeouts.first_byte;
         let response = timeout(first_byte, sent)
             .await
@@ -170,7 +158,26 @@ impl Exchange<'_> {
         }
         let origin =
             ReplyOrigin { turn: self.turn, model: route.model.clone(), endpoint: route.endpoint.clone() };
-        self.read(route.processor.normalize(&head, origin), body.fuse(), (shown, bill)).await
+        let decoder = route.processor.normalize(&head, origin);
+        drop(head);
+        self.read(decoder, body.fuse(), (shown, bill)).await
+    }
+
+    /// Returns the request. What it is made of is not kept while the reply is read.
+    fn request(&self, withheld: &WithheldReasoning) -> Result<http::Request<Bytes>, TranslateError> {
+        let Self { engine, route, .. } = self;
+        let offers = !self.tools.is_empty();
+        let extras = request_extras(self.controls, &route.endpoint, &route.facts, offers, self.note);
+        let view = withheld.view(with_note(self.view, extras.note.as_deref()));
+        let prompt = Prompt {
+            model: &route.model,
+            view: &view,
+            tools: self.tools,
+            controls: &extras.controls,
+            facts: &route.facts,
+            blobs: engine.blobs,
+        };
+        route.processor.nativize(&prompt, &route.endpoint)
     }
 
     async fn read(

@@ -1,6 +1,8 @@
 //! Conversations and their turns: the embedding program, `ask` and the REPL run the same ones.
 
 use std::fmt;
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Instant;
 
 use converse_canister::{Canister, Content, Decision, Transcript, User};
@@ -11,11 +13,10 @@ use converse_engine::{
 use converse_ensemble::{Pending, Roster};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::contents::Kept;
 use crate::context::RunContext;
-use crate::event::{Event, EventSink};
+use crate::event::{Event, EventSink, Unread};
 use crate::failure::{Failure, Kind};
 use crate::history::History;
 use crate::interrupt::Interrupt;
@@ -219,9 +220,9 @@ impl<'h> Conversation<'h> {
     /// Begins a turn with these messages, and the system text before them if it is new to the conversation.
     #[doc(hidden)]
     pub fn say(&mut self, said: Vec<Canister>) -> Turn<'_> {
-        let (sender, events) = unbounded_channel();
-        let run = self.run(said, EventSink(sender)).boxed_local();
-        Turn { run, events, ended: None }
+        let unread = Unread::new(Some(Vec::new().into()).into());
+        let run = self.run(said, EventSink(Unread::clone(&unread))).boxed_local();
+        Turn { run, unread, ended: None }
     }
 
     /// Replaces the first messages by a summary in what models see.
@@ -360,7 +361,7 @@ fn last_words(transcript: &Transcript) -> String {
 /// A turn: one question, and everything until its answer.
 pub struct Turn<'c> {
     run: LocalBoxFuture<'c, Result<Reply, Failure>>,
-    events: UnboundedReceiver<Event>,
+    unread: Unread,
     ended: Option<Result<Reply, Failure>>,
 }
 
@@ -373,14 +374,21 @@ impl fmt::Debug for Turn<'_> {
 impl Turn<'_> {
     /// The next event; `None` when the turn has ended. [`Turn::finish`] says how.
     pub async fn next(&mut self) -> Option<Event> {
-        while self.ended.is_none() {
-            tokio::select! {
-                biased;
-                event = self.events.recv() => return event,
-                ended = &mut self.run => self.ended = Some(ended),
+        poll_fn(|context| {
+            let mut next = self.unread();
+            if next.is_none() && self.ended.is_none() {
+                if let Poll::Ready(ended) = self.run.poll_unpin(context) {
+                    self.ended = Some(ended);
+                }
+                next = self.unread();
             }
-        }
-        self.events.try_recv().ok()
+            if next.is_none() && self.ended.is_none() { Poll::Pending } else { Poll::Ready(next) }
+        })
+        .await
+    }
+
+    fn unread(&self) -> Option<Event> {
+        self.unread.lock().as_mut()?.pop_front()
     }
 
     /// Runs the turn to its end.
@@ -389,13 +397,11 @@ impl Turn<'_> {
     ///
     /// How the turn failed; its [`Kind`] is what an exit code is made of.
     pub async fn finish(self) -> Result<Reply, Failure> {
+        // Nothing reads events any more, so none may pile up.
+        *self.unread.lock() = None;
         match self.ended {
             Some(ended) => ended,
-            None => {
-                // Nothing reads events any more, so none may pile up.
-                drop(self.events);
-                self.run.await
-            }
+            None => self.run.await,
         }
     }
 }

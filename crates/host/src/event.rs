@@ -1,13 +1,15 @@
 //! What happens in a turn, for the program that began it.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use converse_canister::{Canister, Cost, Decision, InvocationId, Outcome, Usage};
 use converse_engine::{Event as Happened, Sink, SinkError};
 use converse_ensemble::ToolProgress;
 use converse_provider::Delta;
+use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::sync::mpsc::UnboundedSender;
 
 use converse_text::wording::tool_name;
 
@@ -61,17 +63,17 @@ pub enum Event {
     },
 }
 
-pub(crate) struct EventSink(pub(crate) UnboundedSender<Event>);
+/// Events that are not read yet; `None` if nobody reads. Written and read by one task, so nobody is woken.
+pub(crate) type Unread = Arc<Mutex<Option<VecDeque<Event>>>>;
+
+pub(crate) struct EventSink(pub(crate) Unread);
 
 impl Sink for EventSink {
     fn emit(&self, event: &Happened<'_>) -> Result<(), SinkError> {
+        let mut unread = self.0.lock();
         // A turn that is only finished has no reader.
-        if self.0.is_closed() {
-            return Ok(());
-        }
-        let send = |event| {
-            let _ = self.0.send(event);
-        };
+        let Some(unread) = unread.as_mut() else { return Ok(()) };
+        let mut send = |event| unread.push_back(event);
         match event {
             Happened::Delta(Delta::Text(text)) => send(Event::TextDelta(text.clone())),
             Happened::Delta(Delta::Reasoning(text)) => send(Event::ReasoningDelta(text.clone())),

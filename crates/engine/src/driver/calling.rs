@@ -29,7 +29,7 @@ impl Driver<'_> {
         loop {
             let (route, next) = self.engine.routes_from(self.route);
             let tools = &*self.tools(&offer, route)?;
-            let Some(estimated) = self.make_room(tools).await? else { return Ok(()) };
+            let Some(estimated) = Box::pin(self.make_room(tools)).await? else { return Ok(()) };
             self.ports.emit(&Event::Requested { turn, iteration, model: &route.model, tools })?;
             self.report_degraded(route)?;
             let view = self.conversation.view();
@@ -80,7 +80,8 @@ impl Driver<'_> {
                 was_too_long = true;
                 bill.pay(ports, route, instead)?;
                 self.conversation.set_spending(&bill);
-                if self.make_shorter(tools, estimated).await? {
+                // Boxed like the other one: the state of a reply that is read must not have room for it.
+                if Box::pin(self.make_shorter(tools, estimated)).await? {
                     continue;
                 }
             }

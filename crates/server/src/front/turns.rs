@@ -51,6 +51,7 @@ pub(crate) struct TurnJob {
     pub(crate) approver: Arc<dyn Approver>,
     pub(crate) observer: Box<dyn Observer>,
     pub(crate) interrupt: Interrupt,
+    #[allow(dead_code, reason = "freed when dropped")]
     pub(crate) place: Place,
 }
 
@@ -68,6 +69,12 @@ pub(crate) enum Start {
     Session { id: Uuid, rewind: Option<usize> },
     /// A new session with this id.
     New(Uuid),
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Self::Transcript(Transcript::new())
+    }
 }
 
 /// Receives what happens in a turn.
@@ -164,7 +171,7 @@ impl TurnQueue {
             tokio::select! {
                 job = self.jobs.recv() => match job {
                     Some(Job::Turn(job)) => {
-                        running.push(guarded(parts, *job, interrupts.child_token()).boxed_local());
+                        running.push(guarded(parts, job, interrupts.child_token()).boxed_local());
                     }
                     Some(Job::Call(job)) => {
                         running.push(job.run(parts.context, interrupts.child_token()).boxed_local());
@@ -187,12 +194,12 @@ impl TurnQueue {
 }
 
 /// Runs a turn; one that panics fails alone.
-async fn guarded(parts: TurnParts<'_>, mut job: TurnJob, stop: CancellationToken) {
+async fn guarded(parts: TurnParts<'_>, mut job: Box<TurnJob>, stop: CancellationToken) {
     let mut observer = std::mem::replace(&mut job.observer, Box::new(Nobody));
     let interrupt = job.interrupt.clone();
     let ended = {
-        let turn = AssertUnwindSafe(turn(parts, job, observer.as_mut())).catch_unwind();
-        let mut turn = std::pin::pin!(turn);
+        let turn = turn(parts, job, observer.as_mut()).boxed_local();
+        let mut turn = AssertUnwindSafe(turn).catch_unwind();
         tokio::select! {
             ended = &mut turn => ended,
             () = stop.cancelled() => {
@@ -212,43 +219,29 @@ impl Observer for Nobody {
     fn ended(&mut self, _: Result<(), Failure>) {}
 }
 
-async fn turn(parts: TurnParts<'_>, job: TurnJob, observer: &mut dyn Observer) -> Result<(), Failure> {
-    let TurnJob {
-        settings,
-        roster,
-        wires,
-        world,
-        start,
-        said,
-        attachments,
-        contents: own,
-        approver,
-        interrupt,
-        place,
-        ..
-    } = job;
-    let _place = place;
+/// The job stays in its box, so that the state of a turn is small.
+async fn turn(
+    parts: TurnParts<'_>,
+    mut job: Box<TurnJob>,
+    observer: &mut dyn Observer,
+) -> Result<(), Failure> {
     let TurnParts { context, connected, contents: shared } = parts;
+    let (said, attachments) = (std::mem::take(&mut job.said), std::mem::take(&mut job.attachments));
+    let (own, start) = (job.contents.take(), std::mem::take(&mut job.start));
+    let TurnJob { settings, world, interrupt, .. } = &*job;
     // Only a turn without a message continues with invocations that wait.
-    let history = started(start, said.is_empty(), &settings, context, &world)?;
+    let history = started(start, said.is_empty(), settings, context, world)?;
     observer.began(history.transcript());
     let contents = Kept::over(shared);
     contents.settle(own.clone());
     let session = history.contents().or(own);
-    for bytes in &attachments {
-        keep(bytes, session.as_ref(), &contents)?;
+    for bytes in attachments {
+        keep(&bytes, session.as_ref(), &contents)?;
     }
-    let roster = roster.keeping(Arc::new(contents.clone()));
-    let host = HostParts {
-        world: &world,
-        context,
-        settings: &settings,
-        connected,
-        contents: &contents,
-        interrupt: &interrupt,
-    };
-    let conversation = host.conversation().approver(SharedApprover(approver)).roster(&roster).wires(wires);
-    let conversation = conversation.caller(roster.caller());
+    let roster = job.roster.keeping(Arc::new(contents.clone()));
+    let host = HostParts { world, context, settings, connected, contents: &contents, interrupt };
+    let conversation = host.conversation().approver(SharedApprover(Arc::clone(&job.approver)));
+    let conversation = conversation.roster(&roster).wires(job.wires.clone()).caller(roster.caller());
     let mut conversation = conversation.can_take_back(false).resume(history);
     let mut turn = conversation.say(said);
     while let Some(event) = turn.next().await {

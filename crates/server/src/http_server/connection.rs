@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -101,7 +102,11 @@ impl Connections {
         let lease = Lease::new(self.limits, Arc::clone(&self.under_pressure));
         let (close, abort) = (self.close.clone(), self.abort.clone());
         self.tasks.spawn(async move {
-            let _ = abort.run_until_cancelled(serve_connection(stream, router, lease, close)).await;
+            tokio::select! {
+                biased;
+                () = abort.cancelled() => {}
+                () = serve_connection(stream, router, lease, close) => {}
+            }
             drop((slot, counted));
         });
     }
@@ -137,10 +142,12 @@ async fn serve_stream<S, H>(
     let service = service_fn(move |request| {
         let (router, lease) = (router.clone(), Arc::clone(&answering));
         lease.request_started();
-        async move {
+        // Boxed, since hyper keeps the room of this future as long as the connection, also while a stream is open.
+        let answered = async move {
             let answer = router.answer(request, from).await;
             Ok::<_, std::convert::Infallible>(answer.map(|inner| body::LeasedBody::new(inner, lease)))
-        }
+        };
+        answered.boxed()
     });
     let io = TokioIo::new(LeasedStream { stream, lease: Arc::clone(&lease) });
     // The lease limits the time for headers; the limit of hyper would include the time between requests.

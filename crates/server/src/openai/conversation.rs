@@ -52,7 +52,7 @@ impl Builder {
     }
 
     pub(super) fn user(&mut self, parts: Vec<Part>, param: &str) -> Result<(), ApiError> {
-        let (mut content, mut has_document) = (Vec::new(), false);
+        let (mut content, mut has_document) = (Vec::with_capacity(parts.len()), false);
         for part in parts {
             match part {
                 Part::Text(text) if text.is_empty() => {}
