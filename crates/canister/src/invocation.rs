@@ -1,6 +1,10 @@
 //! A tool's declaration, a model's call of it, the result, and the decision about the call.
 
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::{Arguments, Content, Cost, Digest, InvocationId, Labels, ReasoningToken, ToolName, TurnId};
@@ -12,6 +16,29 @@ pub struct Declaration {
     pub description: String,
     /// JSON Schema of the arguments object (2020-12 unless it names another).
     pub arguments: Value,
+}
+
+/// What a wire has made of one list of tools, as JSON text. Tools that change need a new value.
+#[derive(Debug, Default)]
+pub struct PreparedTools(OnceLock<(&'static str, Box<RawValue>)>);
+
+impl PreparedTools {
+    /// Returns what this wire makes of the tools. The text of the first wire is kept.
+    ///
+    /// # Errors
+    /// Those of `prepare`.
+    pub fn get<E>(
+        &self,
+        wire: &'static str,
+        prepare: impl FnOnce() -> Result<Box<RawValue>, E>,
+    ) -> Result<Cow<'_, RawValue>, E> {
+        if let Some((_, kept)) = self.0.get().filter(|(by, _)| *by == wire) {
+            return Ok(Cow::Borrowed(kept));
+        }
+        let made = prepare()?;
+        let (by, kept) = self.0.get_or_init(|| (wire, made.clone()));
+        Ok(if *by == wire { Cow::Borrowed(kept) } else { Cow::Owned(made) })
+    }
 }
 
 /// A model's request to run a tool.
@@ -127,5 +154,23 @@ pub enum Decision {
 impl Decision {
     pub fn allows(&self) -> bool {
         !matches!(self, Self::Deny { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::to_raw_value;
+
+    use super::*;
+
+    #[test]
+    fn tools_are_prepared_once_for_the_first_wire_and_errors_are_not_kept() {
+        let prepared = PreparedTools::default();
+        assert_eq!(prepared.get("chat", || Err("no schema")).unwrap_err(), "no schema");
+        let text = |text: &str| Ok::<_, &str>(to_raw_value(text).unwrap());
+        assert_eq!(prepared.get("chat", || text("one")).unwrap().get(), r#""one""#);
+        assert_eq!(prepared.get("chat", || text("two")).unwrap().get(), r#""one""#);
+        assert_eq!(prepared.get("responses", || text("three")).unwrap().get(), r#""three""#);
+        assert_eq!(prepared.get("chat", || Err("again")).unwrap().get(), r#""one""#);
     }
 }

@@ -47,7 +47,7 @@ pub use canonical::canonical;
 pub use content::{Blobs, Content, Digest, Maker, Native, NoBlobs, ReasoningToken};
 pub use diffable::diffable;
 pub use ids::{BadName, EnsembleName, InvocationId, InvokerName, ProviderName, ToolName, TurnId};
-pub use invocation::{Artefact, Decision, Declaration, Invocation, InvocationResult, Outcome};
+pub use invocation::{Artefact, Decision, Declaration, Invocation, InvocationResult, Outcome, PreparedTools};
 pub use labels::{Labels, Origin, SeenData};
 pub use transcript::{Condensed, Transcript, TranscriptError};
 pub use usage::{Cost, Stop, Usage};

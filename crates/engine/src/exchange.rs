@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use converse_canister::{Assistant, Canister, Content, Declaration, Stop, Supervisor, TurnId};
+use converse_canister::{Assistant, Canister, Content, Declaration, PreparedTools, Stop, Supervisor, TurnId};
 use converse_provider::{
     Controls, DecodeError, Decoder, Delta, Facts, Prompt, RefusalClass, Reply, ReplyError, ReplyOrigin,
     RetryAdvice, TranslateError, request_id,
@@ -40,6 +40,8 @@ pub(crate) struct Exchange<'a> {
     /// As [`Engine::can_take_back`].
     pub(crate) can_take_back: bool,
     pub(crate) tools: &'a [Declaration],
+    /// Belongs to these tools.
+    pub(crate) prepared: Option<&'a PreparedTools>,
     pub(crate) turn: TurnId,
     /// The id of this route, if it is not the first.
     pub(crate) instead: Option<&'a str>,
@@ -177,7 +179,10 @@ impl Exchange<'_> {
             facts: &route.facts,
             blobs: engine.blobs,
         };
-        route.processor.nativize(&prompt, &route.endpoint)
+        match self.prepared {
+            Some(prepared) => route.processor.nativize_prepared(&prompt, &route.endpoint, prepared),
+            None => route.processor.nativize(&prompt, &route.endpoint),
+        }
     }
 
     async fn read(

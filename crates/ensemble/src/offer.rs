@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use converse_canister::{Declaration, ToolName};
+use converse_canister::{Declaration, PreparedTools, ToolName};
 use converse_config::Permission;
 use serde_json::Map;
 
@@ -15,6 +15,8 @@ use crate::tool::Tool;
 #[derive(Debug, Default)]
 pub struct Offer {
     pub declarations: Vec<Declaration>,
+    /// The declarations as a wire sends them.
+    pub prepared: PreparedTools,
     tools: HashMap<ToolName, Arc<Tool>>,
     /// Tools that are held back, because the lockfile does not have them as they are.
     held: Vec<Arc<Tool>>,

@@ -141,12 +141,19 @@ async fn tools_that_change_are_offered_anew() {
     let (stays, _) = ensemble("u", None, vec![Tells(vec!["z"])]);
     let (roster, _) = roster(vec![changes, stays]).await;
     let first = roster.offer();
+    let prepared = |text: &str| {
+        let prepare = || Ok::<_, ()>(serde_json::value::to_raw_value(text).unwrap());
+        roster.offer().prepared.get("wire", prepare).unwrap().get().to_owned()
+    };
+    assert_eq!(prepared("old"), r#""old""#);
     roster.refresh().await;
     assert!(Arc::ptr_eq(&first, &roster.offer()), "nothing changed");
+    assert_eq!(prepared("new"), r#""old""#, "prepared once");
     let Verdict::Allowed(approved) = judged(&roster, "t__a") else { panic!() };
 
     roster.refresh().await;
     assert_eq!(names(&roster), ["t__b", "t__c", "u__z"]);
+    assert_eq!(prepared("new"), r#""new""#, "prepared anew");
     assert_eq!(first.declarations.len(), 3, "who holds an offer keeps it");
     match judged(&roster, "t__a") {
         Verdict::Answered(denied) => assert_eq!(denied.result.outcome, Outcome::NoSuchTool),

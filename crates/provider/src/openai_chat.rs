@@ -21,14 +21,14 @@ pub(crate) use cost::cost;
 pub(crate) use think::ThinkSplitter;
 
 use bytes::Bytes;
-use converse_canister::Declaration;
+use converse_canister::{Declaration, PreparedTools};
 use http::response::Parts;
 use serde_json::{Map, Value, json};
 
 use crate::body::BodyDecoder;
 use crate::controls::{check_sampling, effort};
 use crate::head::Head;
-use crate::request::post;
+use crate::request::{post_with_tools, tools};
 use crate::schema::for_openai;
 use crate::{Decoder, Effort, Endpoint, ForcedCall, Processor, Prompt, Quirks, ReplyOrigin, TranslateError};
 
@@ -45,79 +45,99 @@ impl Processor for OpenAiChat {
         prompt: &Prompt<'_>,
         endpoint: &Endpoint,
     ) -> Result<http::Request<Bytes>, TranslateError> {
-        let (controls, quirks) = (prompt.controls, &endpoint.quirks);
-        check_sampling(prompt)?;
-        let mut body = Map::new();
-        body.insert("model".into(), json!(prompt.model));
-        let messages = messages::messages(prompt, endpoint)?;
-        let tools = self.prepare_tools(prompt.tools, endpoint)?;
-        let retired = if tools.is_empty() && wants_retired(prompt.model, quirks) {
-            retired_tools(&messages)
-        } else {
-            Vec::new()
-        };
-        body.insert("messages".into(), Value::Array(messages));
-        if !tools.is_empty() {
-            body.insert("tools".into(), Value::Array(tools));
-            if let Some(forced) = &controls.forced {
-                let choice = match forced {
-                    ForcedCall::Any => json!("required"),
-                    ForcedCall::Tool(name) => json!({ "type": "function", "function": { "name": name } }),
-                };
-                body.insert("tool_choice".into(), choice);
-            }
-            if controls.single_call {
-                body.insert("parallel_tool_calls".into(), json!(false));
-            }
-        } else if !retired.is_empty() {
-            body.insert("tools".into(), Value::Array(retired));
-            body.insert("tool_choice".into(), json!("none"));
-        }
-        if let Some(limit) = controls.max_output_tokens {
-            body.insert(quirks.max_tokens_key.into(), json!(limit));
-        }
-        if let Some(temperature) = controls.temperature {
-            body.insert("temperature".into(), json!(temperature));
-        }
-        if let Some(top_p) = controls.top_p {
-            body.insert("top_p".into(), json!(top_p));
-        }
-        if !controls.stop.is_empty() {
-            body.insert("stop".into(), json!(controls.stop));
-        }
-        if let Some(effort) = effort(prompt)? {
-            if !quirks.effort {
-                let problem = format!("the provider `{}` does not accept an effort", endpoint.provider);
-                return Err(TranslateError::Control(problem));
-            }
-            body.insert("reasoning_effort".into(), json!(word(effort)));
-        }
-        if let Some(format) = controls.answer.as_ref().and_then(|answer| answer::format(answer, quirks)) {
-            body.insert("response_format".into(), format);
-        }
-        // <https://openrouter.ai/docs/guides/routing/model-fallbacks> (2026-11).
-        if quirks.fallbacks && !controls.fallbacks.is_empty() {
-            body.insert("models".into(), json!(controls.fallbacks));
-        }
-        // <https://openrouter.ai/docs/client-sdks/typescript/models/anthropiccachecontroldirective.md> (2026-11): said
-        // once at the top, it puts a breakpoint after the last block, which grows with the conversation. Other models
-        // cache by themselves.
-        if quirks.cache_control && is_anthropics(prompt.model) {
-            body.insert("cache_control".into(), json!({ "type": "ephemeral" }));
-        }
-        if controls.stream {
-            body.insert("stream".into(), json!(true));
-            if quirks.stream_options {
-                body.insert("stream_options".into(), json!({ "include_usage": true }));
-            }
-        }
-        body.extend(controls.extra.clone());
-        post(endpoint, &endpoint.base_url, "/chat/completions", body, controls.stream)
+        request(prompt, endpoint, None)
+    }
+
+    fn nativize_prepared(
+        &self,
+        prompt: &Prompt<'_>,
+        endpoint: &Endpoint,
+        prepared: &PreparedTools,
+    ) -> Result<http::Request<Bytes>, TranslateError> {
+        request(prompt, endpoint, Some(prepared))
     }
 
     fn normalize(&self, head: &Parts, origin: ReplyOrigin) -> Box<dyn Decoder> {
         Box::new(BodyDecoder::new(Head::of(head), assembly::CompletionAssembly::new(origin)))
     }
+}
+
+fn request(
+    prompt: &Prompt<'_>,
+    endpoint: &Endpoint,
+    prepared: Option<&PreparedTools>,
+) -> Result<http::Request<Bytes>, TranslateError> {
+    let (controls, quirks) = (prompt.controls, &endpoint.quirks);
+    check_sampling(prompt)?;
+    let mut body = Map::new();
+    body.insert("model".into(), json!(prompt.model));
+    let messages = messages::messages(prompt, endpoint)?;
+    let retired = if prompt.tools.is_empty() && wants_retired(prompt.model, quirks) {
+        retired_tools(&messages)
+    } else {
+        Vec::new()
+    };
+    body.insert("messages".into(), Value::Array(messages));
+    let mut text = None;
+    if !prompt.tools.is_empty() {
+        let (value, kept) = tools(prompt, endpoint, prepared, prepare_tool)?;
+        text = kept;
+        body.insert("tools".into(), value);
+        if let Some(forced) = &controls.forced {
+            let choice = match forced {
+                ForcedCall::Any => json!("required"),
+                ForcedCall::Tool(name) => json!({ "type": "function", "function": { "name": name } }),
+            };
+            body.insert("tool_choice".into(), choice);
+        }
+        if controls.single_call {
+            body.insert("parallel_tool_calls".into(), json!(false));
+        }
+    } else if !retired.is_empty() {
+        body.insert("tools".into(), Value::Array(retired));
+        body.insert("tool_choice".into(), json!("none"));
+    }
+    if let Some(limit) = controls.max_output_tokens {
+        body.insert(quirks.max_tokens_key.into(), json!(limit));
+    }
+    if let Some(temperature) = controls.temperature {
+        body.insert("temperature".into(), json!(temperature));
+    }
+    if let Some(top_p) = controls.top_p {
+        body.insert("top_p".into(), json!(top_p));
+    }
+    if !controls.stop.is_empty() {
+        body.insert("stop".into(), json!(controls.stop));
+    }
+    if let Some(effort) = effort(prompt)? {
+        if !quirks.effort {
+            let problem = format!("the provider `{}` does not accept an effort", endpoint.provider);
+            return Err(TranslateError::Control(problem));
+        }
+        body.insert("reasoning_effort".into(), json!(word(effort)));
+    }
+    if let Some(format) = controls.answer.as_ref().and_then(|answer| answer::format(answer, quirks)) {
+        body.insert("response_format".into(), format);
+    }
+    // <https://openrouter.ai/docs/guides/routing/model-fallbacks> (2026-11).
+    if quirks.fallbacks && !controls.fallbacks.is_empty() {
+        body.insert("models".into(), json!(controls.fallbacks));
+    }
+    // <https://openrouter.ai/docs/client-sdks/typescript/models/anthropiccachecontroldirective.md> (2026-11): said
+    // once at the top, it puts a breakpoint after the last block, which grows with the conversation. Other models
+    // cache by themselves.
+    if quirks.cache_control && is_anthropics(prompt.model) {
+        body.insert("cache_control".into(), json!({ "type": "ephemeral" }));
+    }
+    if controls.stream {
+        body.insert("stream".into(), json!(true));
+        if quirks.stream_options {
+            body.insert("stream_options".into(), json!({ "include_usage": true }));
+        }
+    }
+    body.extend(controls.extra.clone());
+    let at = (endpoint.base_url.as_str(), "/chat/completions");
+    post_with_tools(endpoint, at, body, text.as_deref(), controls.stream)
 }
 
 /// A router's name for a model of Anthropic's.

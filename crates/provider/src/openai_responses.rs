@@ -16,7 +16,7 @@ mod replay;
 mod slot;
 
 use bytes::Bytes;
-use converse_canister::Declaration;
+use converse_canister::{Declaration, PreparedTools};
 use http::response::Parts;
 use serde_json::{Map, Value, json};
 
@@ -24,7 +24,7 @@ use crate::body::BodyDecoder;
 use crate::controls::{check_sampling, effort};
 use crate::head::Head;
 use crate::openai_chat::{json_schema_format, word};
-use crate::request::post;
+use crate::request::{post_with_tools, tools};
 use crate::schema::for_openai;
 use crate::{
     Decoder, Effort, Endpoint, ForcedCall, Processor, Prompt, ReplyOrigin, Structured, Thinking,
@@ -44,39 +44,59 @@ impl Processor for OpenAiResponses {
         prompt: &Prompt<'_>,
         endpoint: &Endpoint,
     ) -> Result<http::Request<Bytes>, TranslateError> {
-        let conversation = input::conversation(prompt, endpoint)?;
-        let mut body = Map::new();
-        body.insert("model".into(), json!(prompt.model));
-        // Not carried over by `previous_response_id`, so they are sent every time.
-        if let Some(instructions) = conversation.instructions {
-            body.insert("instructions".into(), json!(instructions));
-        }
-        if let Some(previous) = conversation.previous {
-            body.insert("previous_response_id".into(), json!(previous));
-        }
-        body.insert("input".into(), Value::Array(conversation.input));
-        let tools = self.prepare_tools(prompt.tools, endpoint)?;
-        if !tools.is_empty() {
-            body.insert("tools".into(), Value::Array(tools));
-            if let Some(forced) = &prompt.controls.forced {
-                let choice = match forced {
-                    ForcedCall::Any => json!("required"),
-                    ForcedCall::Tool(name) => json!({ "type": "function", "name": name }),
-                };
-                body.insert("tool_choice".into(), choice);
-            }
-            if prompt.controls.single_call {
-                body.insert("parallel_tool_calls".into(), json!(false));
-            }
-        }
-        control(&mut body, prompt, endpoint)?;
-        body.extend(prompt.controls.extra.clone());
-        post(endpoint, &endpoint.base_url, "/responses", body, prompt.controls.stream)
+        request(prompt, endpoint, None)
+    }
+
+    fn nativize_prepared(
+        &self,
+        prompt: &Prompt<'_>,
+        endpoint: &Endpoint,
+        prepared: &PreparedTools,
+    ) -> Result<http::Request<Bytes>, TranslateError> {
+        request(prompt, endpoint, Some(prepared))
     }
 
     fn normalize(&self, head: &Parts, origin: ReplyOrigin) -> Box<dyn Decoder> {
         Box::new(BodyDecoder::new(Head::of(head), assembly::ResponseAssembly::new(origin)))
     }
+}
+
+fn request(
+    prompt: &Prompt<'_>,
+    endpoint: &Endpoint,
+    prepared: Option<&PreparedTools>,
+) -> Result<http::Request<Bytes>, TranslateError> {
+    let conversation = input::conversation(prompt, endpoint)?;
+    let mut body = Map::new();
+    body.insert("model".into(), json!(prompt.model));
+    // Not carried over by `previous_response_id`, so they are sent every time.
+    if let Some(instructions) = conversation.instructions {
+        body.insert("instructions".into(), json!(instructions));
+    }
+    if let Some(previous) = conversation.previous {
+        body.insert("previous_response_id".into(), json!(previous));
+    }
+    body.insert("input".into(), Value::Array(conversation.input));
+    let mut text = None;
+    if !prompt.tools.is_empty() {
+        let (value, kept) = tools(prompt, endpoint, prepared, prepare_tool)?;
+        text = kept;
+        body.insert("tools".into(), value);
+        if let Some(forced) = &prompt.controls.forced {
+            let choice = match forced {
+                ForcedCall::Any => json!("required"),
+                ForcedCall::Tool(name) => json!({ "type": "function", "name": name }),
+            };
+            body.insert("tool_choice".into(), choice);
+        }
+        if prompt.controls.single_call {
+            body.insert("parallel_tool_calls".into(), json!(false));
+        }
+    }
+    control(&mut body, prompt, endpoint)?;
+    body.extend(prompt.controls.extra.clone());
+    let at = (endpoint.base_url.as_str(), "/responses");
+    post_with_tools(endpoint, at, body, text.as_deref(), prompt.controls.stream)
 }
 
 fn control(

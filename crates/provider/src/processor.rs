@@ -1,7 +1,7 @@
 //! The traits of a dialect: a translator of prompts and a decoder of replies.
 
 use bytes::Bytes;
-use converse_canister::{Canister, Cost, Declaration, Stop, TurnId, Usage};
+use converse_canister::{Canister, Cost, Declaration, PreparedTools, Stop, TurnId, Usage};
 use serde_json::Value;
 
 use crate::error::{DecodeError, ReplyError, TranslateError};
@@ -26,6 +26,20 @@ pub trait Processor: Send + Sync {
         prompt: &Prompt<'_>,
         endpoint: &Endpoint,
     ) -> Result<http::Request<Bytes>, TranslateError>;
+
+    /// The same for one of several requests with the same tools, which are prepared once if the wire allows it. `prepared`
+    /// belongs to the tools of the prompt.
+    ///
+    /// # Errors
+    /// Those of [`nativize`](Self::nativize).
+    fn nativize_prepared(
+        &self,
+        prompt: &Prompt<'_>,
+        endpoint: &Endpoint,
+        _prepared: &PreparedTools,
+    ) -> Result<http::Request<Bytes>, TranslateError> {
+        self.nativize(prompt, endpoint)
+    }
 
     /// Returns a decoder for a response with this head: a stream, a whole body or an error page.
     fn normalize(&self, head: &http::response::Parts, origin: ReplyOrigin) -> Box<dyn Decoder>;

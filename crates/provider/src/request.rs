@@ -6,11 +6,15 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use converse_canister::{Declaration, PreparedTools};
 use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Uri};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-use crate::{Dialect, Endpoint, TranslateError, patch};
+use crate::{Dialect, Endpoint, Prompt, TranslateError, patch};
 
 /// Builds a POST of a JSON object, with the endpoint's patches applied. A stream asks for no compression, since a
 /// compressed stream arrives in bursts.
@@ -18,14 +22,25 @@ pub(crate) fn post(
     endpoint: &Endpoint,
     base: &str,
     path: &str,
+    body: Map<String, Value>,
+    stream: bool,
+) -> Result<Request<Bytes>, TranslateError> {
+    post_with_tools(endpoint, (base, path), body, None, stream)
+}
+
+/// The same with a text in the place of the value of `tools`.
+pub(crate) fn post_with_tools(
+    endpoint: &Endpoint,
+    (base, path): (&str, &str),
     mut body: Map<String, Value>,
+    tools: Option<&RawValue>,
     stream: bool,
 ) -> Result<Request<Bytes>, TranslateError> {
     let uri = uri(base, &versioned(endpoint, path)?)?;
     let model = body.get("model").and_then(Value::as_str).or_else(|| model_in(path));
     let model = model.unwrap_or_default().to_owned();
     patch::apply(&endpoint.patches, &model, &mut body);
-    let body = serde_json::to_vec(&body).map_err(|error| TranslateError::Control(error.to_string()))?;
+    let body = serde_json::to_vec(&Body { fields: &body, tools }).map_err(unwritten)?;
     let mut request = Request::new(Bytes::from(body));
     *request.method_mut() = Method::POST;
     *request.uri_mut() = uri;
@@ -39,6 +54,50 @@ pub(crate) fn post(
     }
     add_headers(headers, &endpoint.headers)?;
     Ok(request)
+}
+
+/// An object, with a text in the place of the value of `tools`.
+struct Body<'a> {
+    fields: &'a Map<String, Value>,
+    tools: Option<&'a RawValue>,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.fields.len()))?;
+        for (key, value) in self.fields {
+            match self.tools.filter(|_| key == "tools") {
+                Some(tools) => map.serialize_entry(key, tools)?,
+                None => map.serialize_entry(key, value)?,
+            }
+        }
+        map.end()
+    }
+}
+
+fn unwritten(error: serde_json::Error) -> TranslateError {
+    TranslateError::Control(error.to_string())
+}
+
+/// The value of `tools`, or a text in its place.
+type Tools<'p> = (Value, Option<Cow<'p, RawValue>>);
+
+/// Returns the tools of a prompt, as a text if they are prepared for several requests. Patches and own keys of the user may
+/// change the tools of this request, so they need the value.
+///
+/// # Errors
+/// Those of `prepare`.
+pub(crate) fn tools<'p>(
+    prompt: &Prompt<'_>,
+    endpoint: &Endpoint,
+    prepared: Option<&'p PreparedTools>,
+    prepare: fn(&Declaration) -> Result<Value, TranslateError>,
+) -> Result<Tools<'p>, TranslateError> {
+    let values = || prompt.tools.iter().map(prepare).collect::<Result<Vec<Value>, _>>();
+    let is_plain = endpoint.patches.is_empty() && !prompt.controls.extra.contains_key("tools");
+    let Some(prepared) = prepared.filter(|_| is_plain) else { return Ok((Value::Array(values()?), None)) };
+    let text = prepared.get(endpoint.dialect.label(), || to_raw_value(&values()?).map_err(unwritten))?;
+    Ok((Value::Null, Some(text)))
 }
 
 /// Builds a GET of JSON.
@@ -107,7 +166,11 @@ fn uri(base: &str, path: &str) -> Result<Uri, TranslateError> {
 
 #[cfg(test)]
 mod tests {
+    use converse_canister::{Canister, NoBlobs, ToolName, User};
+    use serde_json::json;
+
     use super::*;
+    use crate::{Controls, Facts, processor};
 
     #[test]
     fn a_path_is_put_behind_any_base() {
@@ -161,6 +224,48 @@ mod tests {
 
         let bad = Endpoint { version: Some("1&x=y".to_owned()), ..own };
         assert!(post(&bad, "https://r", "/x", body(), false).is_err());
+    }
+
+    #[test]
+    fn prepared_tools_are_kept_and_a_changed_schema_is_prepared_anew() {
+        let tool = |kind: &str| {
+            let arguments = json!({ "type": "object", "properties": { "a": { "type": kind } } });
+            [Declaration { name: ToolName::cleaned("t"), description: "<\"é\">".to_owned(), arguments }]
+        };
+        let (old, new, view) = (tool("array"), tool("number"), [Canister::User(User::text("hello"))]);
+        for dialect in [Dialect::OpenAiChat, Dialect::OpenAiResponses] {
+            let plain = Endpoint { base_url: "https://r".to_owned(), ..endpoint(dialect) };
+            let set = crate::Change::Set { at: "/tools/0/x".to_owned(), value: true.into() };
+            let patch = crate::Patch { models: None, change: set };
+            let patched = Endpoint { patches: vec![patch], ..plain.clone() };
+            let own = Controls {
+                extra: [("tools".to_owned(), json!([]))].into_iter().collect(),
+                ..Controls::default()
+            };
+            let sent =
+                |tools: &[Declaration], endpoint: &Endpoint, controls: &Controls, prepared: Option<_>| {
+                    let (facts, model) = (Facts::default(), "m");
+                    let prompt =
+                        Prompt { model, view: &view, tools, controls, facts: &facts, blobs: &NoBlobs };
+                    let request = match prepared {
+                        Some(prepared) => processor(dialect).nativize_prepared(&prompt, endpoint, prepared),
+                        None => processor(dialect).nativize(&prompt, endpoint),
+                    };
+                    String::from_utf8(request.unwrap().body().to_vec()).unwrap()
+                };
+            let (free, prepared) = (Controls::default(), PreparedTools::default());
+            for _ in 0..2 {
+                assert_eq!(sent(&old, &plain, &free, Some(&prepared)), sent(&old, &plain, &free, None));
+            }
+            assert_eq!(sent(&new, &plain, &free, Some(&prepared)), sent(&old, &plain, &free, None), "kept");
+            let anew = PreparedTools::default();
+            assert_eq!(sent(&new, &plain, &free, Some(&anew)), sent(&new, &plain, &free, None));
+            for (endpoint, controls) in [(&patched, &free), (&plain, &own)] {
+                let changed = sent(&old, endpoint, controls, Some(&prepared));
+                assert_eq!(changed, sent(&old, endpoint, controls, None));
+                assert_ne!(changed, sent(&old, &plain, &free, None));
+            }
+        }
     }
 
     #[test]

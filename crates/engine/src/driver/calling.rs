@@ -29,6 +29,7 @@ impl Driver<'_> {
         loop {
             let (route, next) = self.engine.routes_from(self.route);
             let tools = &*self.tools(&offer, route)?;
+            let prepared = std::ptr::eq(tools, &*offer.declarations).then_some(&offer.prepared);
             let Some(estimated) = Box::pin(self.make_room(tools)).await? else { return Ok(()) };
             self.ports.emit(&Event::Requested { turn, iteration, model: &route.model, tools })?;
             self.report_degraded(route)?;
@@ -46,6 +47,7 @@ impl Driver<'_> {
                 note,
                 can_take_back,
                 tools,
+                prepared,
                 turn,
                 instead,
             };

@@ -44,6 +44,7 @@ impl Driver<'_> {
             // Nobody sees it.
             can_take_back: true,
             tools: &[],
+            prepared: None,
             turn,
             instead,
         };
