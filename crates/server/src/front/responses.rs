@@ -103,13 +103,13 @@ impl Front {
             earlier.as_ref().filter(|_| !answers.is_empty()).map(|(id, _)| (id.clone(), files.clone()));
         let files = if request.store { Some(files.ok_or_else(no_home)?) } else { None };
         let answered = answers.iter().map(|(id, answer)| (id.clone(), answer.request_id.clone())).collect();
-        let responder = ResponseApprover::new(answers, self.redactor.clone());
+        let responder = ResponseApprover::new(answers, self.redactor.clone(), files.is_some());
         let asked = Arc::clone(&responder.asked);
         let (roster, approver): (_, Arc<dyn Approver>) = if request.tools.offers_clients() {
             let clients = request.tools.tools.clone();
             let roster = client_roster(clients).await.map_err(|failure| api_error(&failure))?;
             (roster, Arc::new(AsksClient))
-        } else if files.is_some() {
+        } else if files.is_some() || approved.is_some() {
             (tools_of(&world, &agent.roster), Arc::new(responder))
         } else {
             // What is not stored cannot be answered later.

@@ -124,11 +124,13 @@ fn an_approval_ends_the_turn_and_the_next_request_answers_it() {
             text("Written."),
             calls([("io__write_file", json!({ "path": "b.txt", "content": "milk" }))]),
             text("Not written."),
+            calls([("io__write_file", json!({ "path": "c.txt", "content": "milk" }))]),
+            text("Written."),
         ],
     );
     let env = provider.env(TestEnv::new()).var("CONVERSE_SERVE_TOKEN", TOKEN);
     let gate = open(&env, &["-e", "io"]);
-    for (file, approve) in [("a.txt", true), ("b.txt", false)] {
+    for (file, approve, store) in [("a.txt", true, true), ("b.txt", false, true), ("c.txt", true, false)] {
         let asked = create(&gate, &question(provider.model(), "Write it."));
         let request = item(&asked, "mcp_approval_request");
         assert_eq!(
@@ -141,8 +143,8 @@ fn an_approval_ends_the_turn_and_the_next_request_answers_it() {
             "approve": approve, "reason": "because" });
         let wrong = with(answer.clone(), &json!({ "approval_request_id": "mcpr_other" }));
         let send = |answer: Value| {
-            let request =
-                json!({ "model": provider.model(), "previous_response_id": asked["id"], "input": [answer] });
+            let request = json!({ "model": provider.model(), "previous_response_id": asked["id"],
+                "input": [answer], "store": store });
             post(&gate, ROUTE, TOKEN, &request)
         };
         assert_eq!(send(wrong).0, 400);

@@ -26,13 +26,15 @@ pub(super) struct Asked {
 pub(super) struct ResponseApprover {
     answers: Answers,
     redactor: Redactor,
+    /// Whether the next request can answer: it names a stored response.
+    is_stored: bool,
     /// The questions that the turn ended with.
     pub(super) asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl ResponseApprover {
-    pub(super) fn new(answers: Answers, redactor: Redactor) -> Self {
-        Self { answers, redactor, asked: Arc::default() }
+    pub(super) fn new(answers: Answers, redactor: Redactor, is_stored: bool) -> Self {
+        Self { answers, redactor, is_stored, asked: Arc::default() }
     }
 }
 
@@ -57,7 +59,7 @@ impl Approver for ResponseApprover {
     }
 
     fn postpones(&self, pending: &[Pending]) -> bool {
-        if pending.iter().all(|one| self.answers.contains_key(one.id())) {
+        if !self.is_stored || pending.iter().all(|one| self.answers.contains_key(one.id())) {
             return false;
         }
         let ask = |pending: &Pending| Asked {
