@@ -146,7 +146,7 @@ pub(crate) enum Command {
     /// Open the web panel in your browser
     #[command(after_help = examples::WEB)]
     Web(Box<WebArgs>),
-    /// Serve your tools to other programs over MCP
+    /// Serve your tools over MCP, and models and sessions over HTTP
     #[command(after_help = examples::SERVE)]
     Serve(Box<ServeArgs>),
     /// Check the installation: keys, directories, servers and sandbox

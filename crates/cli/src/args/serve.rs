@@ -100,7 +100,7 @@ impl WebArgs {
 // What is served over HTTP beside MCP.
 #[derive(Debug, Args)]
 pub(crate) struct RouteArgs {
-    /// Serve models as OpenAI's API does, at /v1 (chat completions, models)
+    /// Serve models as OpenAI's API does, at /v1 (models, chat completions, responses)
     #[arg(long, requires = "http")]
     pub(crate) openai: bool,
 

@@ -115,6 +115,11 @@ pub(super) async fn serve(
     if args.routes.openai {
         console.note(&format!("serving OpenAI's API at http://{at}/v1"));
     }
+    if args.routes.api || args.routes.panel {
+        console.note(&format!(
+            "serving sessions and approvals at http://{at}/api, described at /api/openapi.json"
+        ));
+    }
     if let Some(token) = &token {
         console.note(&format!("the token of this run: {token}"));
     }
