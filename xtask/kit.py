@@ -110,7 +110,7 @@ class Program:
         except ValueError:
             return {}
 
-    def told(self):
+    def report(self):
         """Returns all that is needed to repeat a failed run."""
         ended = f"exit {self.code}" if self.code is not None else "no end in time" if self.late else "ended by a signal"
         outputs = [
@@ -127,7 +127,7 @@ def done(words, limit=240, **options):
     """Runs a program that must succeed."""
     ran = run(words, limit, **options)
     if ran.code != 0:
-        raise Failed(f"a command failed\n{ran.told()}")
+        raise Failed(f"a command failed\n{ran.report()}")
     return ran
 
 
@@ -179,7 +179,7 @@ class Remote:
         try:
             until(self.said, 20, lambda: self.program.child.poll() is not None or listens(self.port), every=0.05)
             if self.program.child.poll() is not None:
-                raise Failed(f"`{words[0]}` does not listen: {self.said()}")
+                raise Failed(f"`{words[0]}` does not listen: {self.output()}")
         except Failed:
             self.kill()
             raise
@@ -190,7 +190,7 @@ class Remote:
     def __exit__(self, *_):
         self.kill()
 
-    def said(self):
+    def output(self):
         return tail("".join(map(Program.text, self.program.outputs)))
 
     def kill(self):

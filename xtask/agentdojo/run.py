@@ -112,7 +112,7 @@ class Run:
         env = {"PATH": kit.PATH, "HOME": str(self.home), "OPENAI_BASE_URL": address, "OPENAI_API_KEY": "none"}
         ran = kit.run(words, 60, cwd=self.root / "work", env=env)
         if ran.code not in (0, 7, 8):
-            raise kit.Failed(f"a run ended badly\n{ran.told()}")
+            raise kit.Failed(f"a run ended badly\n{ran.report()}")
         return self.ran.read_text().split() if self.ran.exists() else []
 
 

@@ -121,7 +121,7 @@ class Suite:
         """Returns the scenarios: `  - NAME` lines below the heading of the side, up to the next heading."""
         ran = self.run("list", "--requirements", revision)
         if ran.code != 0:
-            raise kit.Failed(f"the suite does not list its scenarios\n{ran.told()}")
+            raise kit.Failed(f"the suite does not list its scenarios\n{ran.report()}")
         heading = re.search(rf"^{side} scenarios.*\n((?:\s*- .*\n?)*)", ran.stdout, re.I | re.M)
         names = re.findall(r"^\s*- (\S+)", heading[1], re.M) if heading else []
         at = REVISIONS.index(revision)

@@ -303,7 +303,7 @@ class Tour:
             problems = ["expected: " + (f"exit {code}" if code is not None else "ended by a signal")]
         problems += self.traces.left()
         if problems:
-            self.failures.append(f"{self.name}: {'; '.join(problems)}\n{ran.told()}")
+            self.failures.append(f"{self.name}: {'; '.join(problems)}\n{ran.report()}")
 
 
 def table(rows):
@@ -345,7 +345,7 @@ def drive_clients(chosen, binary, kits):
             seen, problems, ran = visit(client, is_http, binary, kits)
             way = "http" if is_http else "stdio"
             if problems:
-                failures.append(f"{client.name} over {way}: {'; '.join(problems)}\n{ran.told()}")
+                failures.append(f"{client.name} over {way}: {'; '.join(problems)}\n{ran.report()}")
             figures = [
                 seen.get("protocol") or "-",
                 len(seen.get("tools") or []),

@@ -60,7 +60,7 @@ def clients(binary, python, packages):
             for program in ([python, HERE / "clients.py"], ["node", HERE / "clients.mjs"]):
                 ran = kit.run([*program, base, TOKEN], 300, more={"OPENAI_PACKAGES": str(packages.dir)})
                 if ran.code != 0:
-                    raise kit.Failed(f"the cases did not end\n{ran.told()}\n{server.said()}")
+                    raise kit.Failed(f"the cases did not end\n{ran.report()}\n{server.output()}")
                 results += map(json.loads, ran.stdout.splitlines())
     return results
 

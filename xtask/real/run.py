@@ -44,7 +44,7 @@ def calls(ask, *options):
     ran = ask("llamacpp/caller", "Mix a colour.", *words, "-o", "json", *options)
     invocations, wrong = ran.json.get("invocations") or [], []
     if ran.code != 7 or len(invocations) < 2:
-        wrong.append(f"{len(invocations)} invocations\n{ran.told()}")
+        wrong.append(f"{len(invocations)} invocations\n{ran.report()}")
     for one in invocations:
         arguments = one.get("arguments") or {}
         mixed = f"mixed {arguments.get('colour')} {json.dumps(arguments.get('dark'))}"
@@ -56,12 +56,12 @@ def calls(ask, *options):
 
 def structured(ask):
     ran = ask("llamacpp/random", "Are you sure?", "--no-tools", "--schema", "schema.json")
-    return [] if ran.code == 0 and isinstance(ran.json.get("sure"), bool) else [ran.told()]
+    return [] if ran.code == 0 and isinstance(ran.json.get("sure"), bool) else [ran.report()]
 
 
 def too_long(ask):
     ran = ask("llamacpp/random", "word " * 2000, "--no-tools")
-    return [] if ran.code == 6 and "context" in ran.stderr else [ran.told()]
+    return [] if ran.code == 6 and "context" in ran.stderr else [ran.report()]
 
 
 def suite():

@@ -54,13 +54,13 @@ class Gateway:
         self.program = program = kit.Program(self.words, **self.options)
         kit.until(f"gateway {self.name} serves", 60, lambda: program.child.poll() is not None or is_healthy(self.port))
         if program.child.poll() is not None:
-            raise kit.Failed(f"gateway {self.name} does not serve\n{program.end(1).told()}")
+            raise kit.Failed(f"gateway {self.name} does not serve\n{program.end(1).report()}")
 
     def restart(self):
         """As an orderly administrator does it: told to end, waited for, started, waited for."""
         self.program.signal(signal.SIGTERM)
         if self.program.end(ENDING).code != 0:
-            raise kit.Failed(f"gateway {self.name} ended badly\n{self.program.told()}")
+            raise kit.Failed(f"gateway {self.name} ended badly\n{self.program.report()}")
         self.start()
         time.sleep(BETWEEN)
 
@@ -118,7 +118,7 @@ def suite():
             restarts += 1
         loaded = loader.end(ENDING).json
         if not loaded:
-            raise kit.Failed(f"the load said nothing\n{loader.told()}")
+            raise kit.Failed(f"the load said nothing\n{loader.report()}")
         noted = json.loads(get(address.rpartition(":")[2], "/noted"))
         found = problems(loaded, noted["calls"], noted["numbers"], restarts)
         print(

@@ -156,7 +156,7 @@ impl Bench {
 }
 
 /// A figure of a run that did not do its work is worth nothing.
-fn said(run: &Run, words: usize) -> Result<()> {
+fn check_answer(run: &Run, words: usize) -> Result<()> {
     let count = String::from_utf8_lossy(&run.stdout).split_whitespace().count();
     if count == words { Ok(()) } else { Err(format!("the program said {count} words of {words}").into()) }
 }

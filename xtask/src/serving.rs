@@ -21,16 +21,16 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// A child that is killed when nobody wants it any more.
 #[derive(Debug)]
-pub(crate) struct Held(pub(crate) Child);
+pub(crate) struct ChildGuard(pub(crate) Child);
 
-impl Drop for Held {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-impl Held {
+impl ChildGuard {
     /// Its exit code; an error if it goes on.
     pub(crate) fn ended(&mut self, within: Duration) -> Result<Option<i32>> {
         let end = Instant::now() + within;
@@ -62,7 +62,7 @@ impl Held {
 #[derive(Debug)]
 pub(crate) struct Upstream {
     pub(crate) address: SocketAddr,
-    pub(crate) held: Held,
+    pub(crate) held: ChildGuard,
     // It ends with its input.
     _stdin: Option<ChildStdin>,
 }
@@ -75,7 +75,7 @@ impl Upstream {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn();
-        let mut held = Held(command?);
+        let mut held = ChildGuard(command?);
         let stdin = held.0.stdin.take();
         let mut line = String::new();
         BufReader::new(held.0.stdout.take().ok_or("no pipe")?).read_line(&mut line)?;
@@ -104,7 +104,7 @@ impl Plan {
     }
 
     /// A gateway that answers. Its stderr is `NAME.log`.
-    pub(crate) fn serve(&self, name: &str, at: SocketAddr) -> Result<Held> {
+    pub(crate) fn serve(&self, name: &str, at: SocketAddr) -> Result<ChildGuard> {
         let log = self.dir.join(format!("{name}.log"));
         let words = [
             "serve",
@@ -127,7 +127,7 @@ impl Plan {
             .stdout(Stdio::null())
             .stderr(File::create(&log)?)
             .spawn();
-        let mut held = Held(command?);
+        let mut held = ChildGuard(command?);
         let end = Instant::now() + LIMIT;
         while !is_healthy(at)? {
             if held.0.try_wait()?.is_some() || Instant::now() > end {
@@ -153,7 +153,7 @@ pub(crate) struct Loaded {
 
 /// Calls, from many clients at once.
 #[derive(Debug)]
-pub(crate) struct Load(Held);
+pub(crate) struct Load(ChildGuard);
 
 impl Load {
     /// Numbers from `from` on: those of two loads must differ.
@@ -167,7 +167,9 @@ impl Load {
     ) -> Result<Self> {
         let [clients, time, from] = [clients.to_string(), time.as_secs_f64().to_string(), from.to_string()];
         let words = [&at.to_string(), tool, "--clients", &clients, "--seconds", &time, "--from", &from];
-        Ok(Self(Held(Command::new(program).args(words).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?)))
+        Ok(Self(ChildGuard(
+            Command::new(program).args(words).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?,
+        )))
     }
 
     pub(crate) fn loaded(mut self, within: Duration) -> Result<Loaded> {

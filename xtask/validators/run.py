@@ -100,7 +100,7 @@ class Place:
         """Returns what converse writes to stdout, whatever it thinks of the descriptors."""
         ran = kit.run([self.binary, *words], cwd=self.dir, env={"HOME": str(self.dir)})
         if not ran.stdout:
-            raise kit.Failed(f"converse wrote nothing\n{ran.told()}")
+            raise kit.Failed(f"converse wrote nothing\n{ran.report()}")
         return ran.stdout
 
     def report(self, *words, files=DESCRIPTORS):
@@ -110,13 +110,13 @@ class Place:
 
 
 def taken(ran, what):
-    return [] if ran.code == 0 else [f"{what}: refused\n{ran.told()}"]
+    return [] if ran.code == 0 else [f"{what}: refused\n{ran.report()}"]
 
 
 def refused(ran, said, what, code=None):
     """It must have said why: an error of its own would end alike."""
     is_refused = ran.code not in (0, None) and code in (None, ran.code) and said in ran.stdout + ran.stderr
-    return [] if is_refused else [f"not refused: {what}\n{ran.told()}"]
+    return [] if is_refused else [f"not refused: {what}\n{ran.report()}"]
 
 
 def taplo(place):
@@ -192,7 +192,7 @@ def sarif(place):
             [multitool, "validate", file, "--log", "ForceOverwrite", "--output", output], cwd=place.dir, more=more
         )
         if "Analysis completed successfully" not in ran.stdout:
-            raise kit.Failed(f"the multitool did not look\n{ran.told()}")
+            raise kit.Failed(f"the multitool did not look\n{ran.report()}")
         return [line for line in ran.stdout.splitlines() if "): error " in line]
 
     def edited(value, *path):

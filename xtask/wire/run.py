@@ -50,7 +50,7 @@ def suite():
         checked = kit.run([clients.program("python"), kit.ROOT / "xtask/wire/check.py", work], 300)
         print(checked.stdout, end="")
         if checked.code not in (0, 1) or checked.stderr:
-            raise kit.Failed(f"the requests were not checked\n{checked.told()}")
+            raise kit.Failed(f"the requests were not checked\n{checked.report()}")
         return checked.code == 0
 
 

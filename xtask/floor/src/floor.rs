@@ -46,7 +46,7 @@ async fn ask(url: &str, prompt: &str, commands: &[String]) -> Result<()> {
             break;
         }
         let results = join_all(reply.calls.iter().map(|call| invoke(&servers, call))).await;
-        messages.push(said(&reply));
+        messages.push(message(&reply));
         for (call, result) in reply.calls.iter().zip(results) {
             let text = result.unwrap_or_else(|error| error.to_string());
             messages.push(json!({"role": "tool", "tool_call_id": call.id, "content": text}));
@@ -88,7 +88,7 @@ async fn invoke(servers: &[Server], call: &Call) -> Result<String> {
     Ok(result.content.iter().filter_map(|part| part.as_text()).map(|part| part.text.as_str()).collect())
 }
 
-fn said(reply: &Reply) -> Value {
+fn message(reply: &Reply) -> Value {
     let calls = reply.calls.iter().map(|call| {
         json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}})
     });

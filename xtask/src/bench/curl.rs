@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::samples::{Pair, Samples};
-use super::{Bench, Who, said};
+use super::{Bench, Who, check_answer};
 use crate::Result;
 use crate::figures::{Figure, Gate, Yardstick};
 use crate::scenario::Scenario;
@@ -66,7 +66,7 @@ impl Against<'_> {
         bench.stub.take_log();
         let warm_up = bench.once(&ours)?;
         let exchange = self.exchange()?;
-        said(&warm_up, scenario.words())?;
+        check_answer(&warm_up, scenario.words())?;
         let body = bench.dir.path().join("body");
         std::fs::write(&body, &exchange.body)?;
         let target = url.replace(&format!("/{}/v1", scenario.name()), &exchange.path);
@@ -80,7 +80,7 @@ impl Against<'_> {
         bench.in_turn(bench.rounds, &ours, curl.as_ref(), |who, run| {
             let exchange = self.exchange()?;
             match who {
-                Who::Ours => said(run, scenario.words())?,
+                Who::Ours => check_answer(run, scenario.words())?,
                 Who::Theirs if !run.stdout.ends_with(b"data: [DONE]\n\n") => {
                     return Err("curl got no whole answer".into());
                 }

@@ -13,7 +13,7 @@ const MOST: f64 = 2.0;
 
 pub(super) fn figures() -> Result<Vec<Figure>> {
     let [program] = built::apart("decode", ["decode"])?;
-    let said = said(&mut Command::new(program))?;
+    let said = output(&mut Command::new(program))?;
     let figures = said.lines().map(rows).collect::<Result<Vec<_>>>()?;
     if figures.len() < 5 {
         return Err(format!("five wires were expected: {said}").into());
@@ -24,12 +24,12 @@ pub(super) fn figures() -> Result<Vec<Figure>> {
 /// Medians of so many rounds.
 pub(super) fn against_genai(rounds: usize) -> Result<Vec<Figure>> {
     let [program] = built::apart("decode-genai", ["decode-genai"])?;
-    let said = said(Command::new(program).args(["--rounds", &rounds.to_string()]))?;
+    let said = output(Command::new(program).args(["--rounds", &rounds.to_string()]))?;
     let figures = said.lines().map(pair).collect::<Result<Vec<_>>>()?;
     if figures.len() == 3 { Ok(figures) } else { Err(format!("three wires were expected: {said}").into()) }
 }
 
-fn said(command: &mut Command) -> Result<String> {
+fn output(command: &mut Command) -> Result<String> {
     let output = command.output()?;
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())

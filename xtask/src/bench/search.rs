@@ -38,7 +38,7 @@ pub(super) fn figures(bench: &Bench) -> Result<Vec<Figure>> {
         let rounds = bench.rounds.min(ROUNDS);
         let pair = bench.in_turn(rounds, &many, Some(&few), |who, run| {
             let sessions = if who == Who::Ours { SESSIONS } else { SESSIONS / TIMES };
-            found(run, sessions * each).map(|()| None)
+            check_hits(run, sessions * each).map(|()| None)
         })?;
         let wall = pair.ours.median(|samples| &samples.wall);
         let [all, tenth] = [Some(&pair.ours), pair.theirs.as_ref()]
@@ -86,7 +86,7 @@ fn search(bench: &Bench, data: &Path, words: &[&str]) -> Program {
     program
 }
 
-fn found(run: &Run, messages: u64) -> Result<()> {
+fn check_hits(run: &Run, messages: u64) -> Result<()> {
     let said: serde_json::Value = serde_json::from_slice(&run.stdout)?;
     match said["total"].as_u64() {
         Some(total) if total == messages => Ok(()),
@@ -106,7 +106,11 @@ mod tests {
             [("{\"total\": 1000}", true), ("{\"total\": 999}", false), ("{}", false), ("", false)]
         {
             let (cpu, wall, stdout) = (Duration::ZERO, Duration::ZERO, said.as_bytes().to_vec());
-            assert_eq!(found(&Run { cpu, peak: 0, wall, first: None, stdout }, 1000).is_ok(), good, "{said}");
+            assert_eq!(
+                check_hits(&Run { cpu, peak: 0, wall, first: None, stdout }, 1000).is_ok(),
+                good,
+                "{said}"
+            );
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::Bench;
 use crate::figures::{Figure, Gate, Yardstick};
-use crate::serving::{Held, Load, Loaded, Plan, SERVED, TOOL, Upstream, free};
+use crate::serving::{ChildGuard, Load, Loaded, Plan, SERVED, TOOL, Upstream, free};
 use crate::{Result, built};
 
 const CLIENTS: u32 = 500;
@@ -49,7 +49,7 @@ pub(super) fn figures(bench: &Bench) -> Result<Vec<Figure>> {
     let at = free()?;
     let gateway = plan.serve("gateway", at)?;
     let mut from = 0;
-    let mut load = |held: &Held, direct: bool, clients: u32, time: Duration| -> Result<Measured> {
+    let mut load = |held: &ChildGuard, direct: bool, clients: u32, time: Duration| -> Result<Measured> {
         let (cpu, _) = held.usage()?;
         let (at, tool) = if direct { (upstream.address, TOOL) } else { (at, SERVED) };
         from += 1_000_000_000;

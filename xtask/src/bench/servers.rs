@@ -10,7 +10,7 @@ use std::path::Path;
 use self::cases::{CASES, Case, Row};
 use self::evidence::Evidence;
 use super::samples::Samples;
-use super::{Bench, descriptors, said};
+use super::{Bench, check_answer, descriptors};
 use crate::child::Program;
 use crate::figures::Figure;
 use crate::{Result, built};
@@ -34,7 +34,7 @@ fn rows(bench: &Bench, floor: &Path, case: &Case) -> Result<Vec<Figure>> {
     let (ours, theirs) = (ours(bench, case)?, theirs(bench, floor, case));
     bench.stub.take_log();
     let pair = bench.in_turn(case.rounds(bench.rounds), &ours, Some(&theirs), |_, run| {
-        said(run, case.scenario.words())?;
+        check_answer(run, case.scenario.words())?;
         Evidence::of(&bench.stub.take_log())?.check(case)?;
         Ok(None)
     });

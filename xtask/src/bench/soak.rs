@@ -6,11 +6,11 @@
 //! gate is what a turn may take.
 
 mod model;
-mod sitting;
+mod session;
 
 use std::time::Instant;
 
-use self::sitting::{Held, Sitting};
+use self::session::{ReplSession, Resources};
 use super::Bench;
 use crate::Result;
 use crate::figures::{Figure, Gate};
@@ -27,29 +27,34 @@ pub(super) fn figures(bench: &Bench) -> Result<Vec<Figure>> {
     let model = model::start()?;
     let mut figures = Vec::new();
     for (what, conversations) in [("one conversation", 1), ("100 conversations", CONVERSATIONS)] {
-        let mut sitting = Sitting::start(bench, &model)?;
+        let mut session = ReplSession::start(bench, &model)?;
         let began = Instant::now();
         let each = TURNS / conversations;
         let mut early = None;
         for turn in 1..=TURNS {
-            sitting.turn(turn)?;
+            session.turn(turn)?;
             // Before it is cleared: an open session has files of its own, then as at the end.
             if turn == TURNS / 10 {
-                early = Some(sitting.held()?);
+                early = Some(session.resources()?);
             }
             if turn % each == 0 && turn < TURNS {
-                sitting.clear()?;
+                session.clear()?;
             }
         }
-        let (early, late) = (early.ok_or("nothing was measured")?, sitting.held()?);
+        let (early, late) = (early.ok_or("nothing was measured")?, session.resources()?);
         let seconds = began.elapsed().as_secs_f64();
-        sitting.leave()?;
+        session.leave()?;
         figures.extend(judged((what, conversations), early, late, seconds));
     }
     Ok(figures)
 }
 
-fn judged((what, conversations): (&str, usize), early: Held, late: Held, seconds: f64) -> Vec<Figure> {
+fn judged(
+    (what, conversations): (&str, usize),
+    early: Resources,
+    late: Resources,
+    seconds: f64,
+) -> Vec<Figure> {
     let figure = |name: String, unit, ours, gate| Figure { name, unit, ours, yardstick: None, gate };
     let grown = late.memory - early.memory;
     let of_a_turn = grown / 1024.0 / (TURNS - TURNS / 10) as f64;
@@ -80,15 +85,16 @@ mod tests {
 
     #[test]
     fn whatever_grows_is_seen() {
-        let held = |memory, descriptors, threads, children| Held { memory, descriptors, threads, children };
-        let early = held(40.0 * MEBIBYTE, 20, 3, 1);
+        let resources =
+            |memory, descriptors, threads, children| Resources { memory, descriptors, threads, children };
+        let early = resources(40.0 * MEBIBYTE, 20, 3, 1);
         for (conversations, late, failed) in [
-            (100, held(45.0 * MEBIBYTE, 20, 3, 1), 0),
-            (100, held(45.0 * MEBIBYTE, 19, 2, 0), 0),
-            (100, held(51.0 * MEBIBYTE, 20, 3, 1), 1),
-            (100, held(40.0 * MEBIBYTE, 21, 4, 2), 3),
-            (1, held(51.0 * MEBIBYTE, 20, 3, 1), 0),
-            (1, held(240.0 * MEBIBYTE, 20, 3, 1), 1),
+            (100, resources(45.0 * MEBIBYTE, 20, 3, 1), 0),
+            (100, resources(45.0 * MEBIBYTE, 19, 2, 0), 0),
+            (100, resources(51.0 * MEBIBYTE, 20, 3, 1), 1),
+            (100, resources(40.0 * MEBIBYTE, 21, 4, 2), 3),
+            (1, resources(51.0 * MEBIBYTE, 20, 3, 1), 0),
+            (1, resources(240.0 * MEBIBYTE, 20, 3, 1), 1),
         ] {
             let figures = judged(("x", conversations), early, late, 1.0);
             let count = figures.iter().filter(|figure| figure.verdict() == Verdict::Failed).count();

@@ -20,7 +20,7 @@ const KEPT: usize = 64 * 1024;
 
 /// What a process holds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Held {
+pub(super) struct Resources {
     /// In bytes, resident.
     pub(super) memory: f64,
     pub(super) descriptors: usize,
@@ -28,7 +28,7 @@ pub(super) struct Held {
     pub(super) children: usize,
 }
 
-pub(super) struct Sitting {
+pub(super) struct ReplSession {
     script: Child,
     keyboard: ChildStdin,
     screen: Receiver<Vec<u8>>,
@@ -37,7 +37,7 @@ pub(super) struct Sitting {
     process: PathBuf,
 }
 
-impl Sitting {
+impl ReplSession {
     /// Its window is small: what does not fit is condensed all the time.
     pub(super) fn start(bench: &Bench, model: &SocketAddr) -> Result<Self> {
         let home = tempfile::TempDir::new_in(bench.dir.path())?.keep();
@@ -68,11 +68,11 @@ impl Sitting {
                 }
             }
         });
-        let mut sitting = Self { script, keyboard, screen, shown: Vec::new(), process: PathBuf::new() };
-        sitting.shows("stub> ")?;
-        let children = format!("/proc/{0}/task/{0}/children", sitting.script.id());
-        sitting.process = format!("/proc/{}", fs::read_to_string(children)?.trim()).into();
-        Ok(sitting)
+        let mut session = Self { script, keyboard, screen, shown: Vec::new(), process: PathBuf::new() };
+        session.shows("stub> ")?;
+        let children = format!("/proc/{0}/task/{0}/children", session.script.id());
+        session.process = format!("/proc/{}", fs::read_to_string(children)?.trim()).into();
+        Ok(session)
     }
 
     /// One question, the call, the answer, and the prompt again.
@@ -102,7 +102,7 @@ impl Sitting {
     }
 
     /// At rest: what a turn leaves to be closed behind it, such as a connection, is given a moment.
-    pub(super) fn held(&self) -> Result<Held> {
+    pub(super) fn resources(&self) -> Result<Resources> {
         let mut least = self.now()?;
         for _ in 1..LOOKS {
             std::thread::sleep(BETWEEN_LOOKS);
@@ -114,14 +114,14 @@ impl Sitting {
         Ok(least)
     }
 
-    fn now(&self) -> Result<Held> {
+    fn now(&self) -> Result<Resources> {
         let entries = |below: &str| -> Result<usize> { Ok(fs::read_dir(self.process.join(below))?.count()) };
         let memory = memory(&fs::read_to_string(self.process.join("status"))?).ok_or("no memory is told")?;
         let mut children = 0;
         for thread in fs::read_dir(self.process.join("task"))? {
             children += fs::read_to_string(thread?.path().join("children"))?.split_whitespace().count();
         }
-        Ok(Held { memory, descriptors: entries("fd")?, threads: entries("task")?, children })
+        Ok(Resources { memory, descriptors: entries("fd")?, threads: entries("task")?, children })
     }
 
     fn says(&mut self, line: &str) -> Result<()> {
@@ -149,7 +149,7 @@ impl Sitting {
     }
 }
 
-impl Drop for Sitting {
+impl Drop for ReplSession {
     fn drop(&mut self) {
         // With its terminal the program goes as well.
         let _ = self.script.kill();
