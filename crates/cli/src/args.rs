@@ -3,14 +3,11 @@
 //! The flags of a command are defined when it is named (`defer`). A doc comment on a struct of flags would then replace
 //! the description of the command, so these structs have plain comments.
 
-mod approvals;
 mod check;
 mod ensembles;
 mod examples;
 mod foreign;
-mod init;
 mod mcp;
-mod models;
 mod serve;
 mod sessions;
 mod stats;
@@ -22,7 +19,6 @@ use std::path::PathBuf;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, ValueHint};
 use converse_canister::Digest;
-
 use converse_host::options::RuleOptions;
 
 /// Titles of the groups of options in `--help`.
@@ -37,13 +33,10 @@ mod headings {
     pub(super) const GLOBAL: &str = "Global options";
 }
 
-pub(crate) use approvals::Approvals;
 pub(crate) use check::{CheckArgs, LintedProvider, ReportFormat};
-pub(crate) use ensembles::{Ensembles, LockArgs, SchemaOf, TestArgs, TestFormat};
+pub(crate) use ensembles::{Ensembles, InitArgs, LockArgs, SchemaOf, TestArgs, TestFormat};
 pub(crate) use foreign::{Destination, ExportArgs, ForeignFormat, ImportArgs};
-pub(crate) use init::InitArgs;
 pub(crate) use mcp::{Elicit, Mcp, OauthFlow, ProbeArgs};
-pub(crate) use models::{ModelsListArgs, ModelsShowArgs};
 pub(crate) use serve::{FrontArgs, ServeArgs, WebArgs};
 pub(crate) use sessions::{
     ForkArgs, GcArgs, SearchArgs, SearchIn, Sessions, SessionsCheckArgs, SessionsExportArgs,
@@ -331,6 +324,57 @@ pub(crate) fn help(words: &[OsString], parsers_own: &str) -> String {
 
 fn digest(text: &str) -> Result<Digest, &'static str> {
     Digest::try_from(text.to_owned())
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelsListArgs {
+    /// List the models of this provider (fetched from it, cached for a day)
+    pub(crate) provider: Option<String>,
+
+    /// Fetch the list again, ignoring the cache
+    #[arg(long, requires = "provider")]
+    pub(crate) refresh: bool,
+
+    /// Use only the cache and the built-in table
+    #[arg(long, conflicts_with = "refresh")]
+    pub(crate) offline: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelsShowArgs {
+    /// The model, as provider/model
+    pub(crate) model: String,
+
+    /// Use only the cache and the built-in table
+    #[arg(long)]
+    pub(crate) offline: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+pub(crate) enum Approvals {
+    /// List the saved approvals with their numbers
+    #[command(after_help = examples::APPROVALS_LIST)]
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Revoke saved approvals
+    #[command(after_help = examples::APPROVALS_REVOKE)]
+    Revoke {
+        /// Numbers as printed by `converse approvals list`
+        #[arg(required = true, value_name = "N")]
+        numbers: Vec<usize>,
+    },
 }
 
 #[cfg(test)]

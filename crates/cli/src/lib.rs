@@ -4,7 +4,6 @@
 mod args;
 mod commands;
 mod log;
-mod stdin;
 mod style;
 
 use std::ffi::OsString;
@@ -110,8 +109,8 @@ fn dispatch(command: &Command, console: &Console, world: &World) -> Result<(), F
         Command::Audit(Audit::Verify { file, head, json }) => {
             commands::audit::run(file.as_deref(), head.as_ref(), *json, console, world)
         }
-        Command::Completions { shell } => commands::man::completions(*shell),
-        Command::Man { directory } => commands::man::run(directory.as_deref()),
+        Command::Completions { shell } => commands::completions(*shell),
+        Command::Man { directory } => commands::man(directory.as_deref()),
     }
 }
 

@@ -86,7 +86,7 @@ pub use request::{BodyDescriptor, RequestDescriptor};
 pub use resolve::{BrokenEnsemble, BuiltinSpec, Resolution, ResolveInput, resolve};
 pub use rule::{
     ArgumentPattern, ArgumentPatterns, BadPattern, Binding, ExplainedRule, Explanation, Judgement,
-    Permission, Rule, RuleEffect, Subject, explain, judge, restriction, unused_rules,
+    Permission, Rule, RuleEffect, Subject, explain, judge, proposed_patterns, restriction, unused_rules,
 };
 pub use rule::{explain_flow, judge_flow, private_file};
 pub use schema::{ArgumentsSchema, SchemaError, SchemaFault, ValueSchema, describe_argument};

@@ -15,6 +15,7 @@ mod flow;
 mod glob;
 mod judge;
 mod predicate;
+mod proposed_patterns;
 mod reading;
 mod unused;
 
@@ -35,6 +36,7 @@ pub use glob::BadPattern;
 pub(crate) use glob::{ValueGlob, names};
 pub use judge::{ExplainedRule, Explanation, Judgement, RuleEffect, Subject, explain, judge, restriction};
 pub(crate) use predicate::{Expression, Predicate, Test};
+pub use proposed_patterns::proposed_patterns;
 pub(crate) use reading::BaseDirs;
 pub use unused::unused_rules;
 

@@ -33,7 +33,6 @@ mod bill;
 mod context;
 mod conversation;
 mod driver;
-mod echoes;
 mod engine;
 mod event;
 mod exchange;
@@ -45,8 +44,10 @@ mod reply_warnings;
 mod response_body;
 mod retry;
 mod route;
+mod sampling_budget;
 mod single_invocation;
 mod spending;
+mod turn_costs;
 mod withheld_reasoning;
 
 pub use context::{CompactionPolicy, ContextState, Ledger, Part, Row, offered, tokens_of};
@@ -60,6 +61,8 @@ pub use limits::{Limit, Limits, Timeouts};
 pub use ports::{AnswerCheck, Approver, ByteStream, Ports, Sink, SinkError, Wire, WireError, WireErrorKind};
 pub use retry::RetryPolicy;
 pub use route::{RequestExtras, Route, request_extras};
+pub use sampling_budget::{SamplingBudget, most_usage};
 pub use single_invocation::{
     ApprovalPolicy, AskApprover, InvocationReport, PolicyDecision, SingleInvocation,
 };
+pub use turn_costs::{TurnCostMeter, TurnCosts};

@@ -15,9 +15,6 @@ mod run;
 mod sandboxed;
 mod scratch_dir;
 
-#[cfg(test)]
-mod tests;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -166,4 +163,12 @@ impl Invocable for Command {
 /// Nothing has run: trying again cannot do anything twice.
 fn not_begun(error: &dyn std::error::Error) -> InvokeError {
     InvokeError::Unreachable { message: error.to_string(), sent: false }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Commands: their lines, and their lives.
+
+    mod lines;
+    mod lives;
 }

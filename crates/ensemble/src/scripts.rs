@@ -9,10 +9,8 @@
 //! content.
 
 mod glob;
-mod interpreter;
 mod lead;
 mod names;
-mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -25,7 +23,7 @@ use names::commands;
 
 pub(crate) use glob::is_match;
 pub use names::CommandLine;
-pub(crate) use variables::decides_code;
+pub(crate) use names::decides_code;
 
 /// Number of names checked, of all commands together.
 const MAX_NAMES: usize = 20_000;
@@ -167,7 +165,7 @@ impl Scripts {
                 self.files.insert(file);
             }
             End::File(file) => {
-                let words = interpreter::words(&base.root.join(&file));
+                let words = lead::interpreter(&base.root.join(&file));
                 self.files.insert(file.clone());
                 if self.fixed.insert(file) && self.interpreters < MAX_INTERPRETERS {
                     self.interpreters += 1;

@@ -6,7 +6,6 @@
 //! turn ended, of a tool that only reads or may be repeated: the next waiting call runs it. Any other tool that was started
 //! and given up is never started again.
 
-mod recall;
 mod runs;
 #[cfg(test)]
 mod tests;

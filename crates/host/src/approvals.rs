@@ -4,7 +4,6 @@
 //! not overwritten. Answers are rules that allow, so any rule that asks or denies overrides them.
 
 mod memory;
-mod proposals;
 
 use std::collections::BTreeSet;
 

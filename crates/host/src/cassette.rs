@@ -8,7 +8,6 @@
 
 mod body;
 mod entry;
-mod error;
 mod file;
 mod given;
 mod miss;
@@ -23,7 +22,6 @@ pub(crate) use body::Kept;
 pub(crate) use entry::{
     Blob, Broken, Call, Entry, Exchange, Offer, Offered, Reply, Response, ServerInstructions, Tool,
 };
-pub(crate) use error::CassetteError;
 pub(crate) use file::Cassette;
 pub(crate) use given::Given;
 pub(crate) use miss::Miss;
@@ -35,3 +33,37 @@ pub(crate) use recorder::Recorder;
 pub(crate) const FORMAT: u32 = 1;
 /// Maximum bytes of a cassette, when written and when read.
 pub(crate) const MAX_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Why a cassette cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CassetteError {
+    #[error("{file}: {source}")]
+    Io { file: String, source: std::io::Error },
+    #[error("{0} is not a regular file")]
+    NoFile(String),
+    #[error("{0} belongs to another user")]
+    NotOurs(String),
+    #[error("{0} is not a cassette")]
+    NoCassette(String),
+    #[error("{file} was written by a newer converse (format {format}; this one reads {FORMAT})")]
+    Newer { file: String, format: u64 },
+    #[error("{file}:{line}: {reason}")]
+    Damaged { file: String, line: usize, reason: String },
+    #[error("{file} is larger than {most} MiB", most = MAX_BYTES / 1024 / 1024)]
+    TooLarge { file: String },
+    #[error("{0} is being recorded by another run")]
+    Busy(String),
+    #[error("{0}")]
+    Unrecordable(String),
+}
+
+impl CassetteError {
+    pub(crate) fn io(file: &std::path::Path, source: std::io::Error) -> Self {
+        Self::Io { file: file.display().to_string(), source }
+    }
+
+    /// Returns an error with the same text, to report it again or later.
+    pub(crate) fn again(&self) -> Self {
+        Self::Unrecordable(self.to_string())
+    }
+}

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use converse_config::SandboxMethod;
 use converse_ensemble::{SandboxKind, SandboxLauncher};
-use converse_process::find_program;
+use converse_process::{Guardian, find_program};
 use parking_lot::Mutex;
 
 use crate::settings::Files;
@@ -78,4 +78,17 @@ pub fn private(world: &World) -> Vec<PathBuf> {
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// The hidden command. No command of the CLI has this name.
+const GUARD_WORD: &str = "guard-children";
+
+/// Creates a guardian that starts with the first child process. If it cannot be started, the user is warned once.
+pub(crate) fn guardian(program: Option<&Path>) -> Guardian {
+    Guardian::new(program.map(Path::to_path_buf).unwrap_or_default(), vec![GUARD_WORD.to_owned()])
+}
+
+/// Returns whether a command line is that of the guardian.
+pub(crate) fn is_guardian(words: &[OsString]) -> bool {
+    matches!(words, [_, word] if word == GUARD_WORD)
 }

@@ -23,7 +23,7 @@ use crate::interrupt::Interrupt;
 use crate::journal::JournalSink;
 use crate::routes::Wires;
 use crate::settings::Settings;
-use crate::turn::{ending, opening, sessions};
+use crate::turn::{self, opening, sessions};
 use crate::wiring::Connected;
 use crate::world::World;
 
@@ -274,7 +274,7 @@ impl<'h> Conversation<'h> {
             Err(failure) => Err(failure),
         };
         settings.cassette.turned(ended.as_ref().ok().and_then(|ended| ended.as_ref().ok()));
-        let ended = ended.and_then(|ended| ending::outcome(ended?, interrupt));
+        let ended = ended.and_then(|ended| turn::outcome(ended?, interrupt));
         let ended = settings.cassette.verdict(ended);
         if let Some(listener) = listener {
             listener.end(ended.as_ref().err());

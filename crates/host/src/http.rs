@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::client::{Cause, CauseKind, ClientPlan, Clients, Redirects, cause_of};
-use crate::credentials::Credentials;
+use crate::secrets::Credentials;
 use bytes::Bytes;
 use converse_engine::{ByteStream, Wire, WireError, WireErrorKind};
 use converse_provider::AuthScheme;

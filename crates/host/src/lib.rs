@@ -46,17 +46,14 @@ mod cassette;
 mod conversation;
 mod eras;
 mod event;
-mod guardian;
 mod history;
 mod host;
 mod http;
 mod own_tool;
-mod progress_connection;
 mod reach;
 mod redacting_connection;
 mod results;
 mod telemetry;
-mod understudy;
 mod vault;
 
 // For the crates of the program `converse`. These modules are not part of the API and change without notice.
@@ -79,8 +76,6 @@ pub mod contents;
 #[doc(hidden)]
 pub mod context;
 #[doc(hidden)]
-pub mod credentials;
-#[doc(hidden)]
 pub mod descriptor_check;
 #[doc(hidden)]
 pub mod doctor;
@@ -92,8 +87,6 @@ pub mod failure;
 pub mod fetch;
 #[doc(hidden)]
 pub mod headless_consent;
-#[doc(hidden)]
-pub mod inspect;
 #[doc(hidden)]
 pub mod interrupt;
 #[doc(hidden)]
@@ -120,8 +113,6 @@ pub mod secrets;
 pub mod settings;
 #[doc(hidden)]
 pub mod single_call;
-#[doc(hidden)]
-pub mod spent;
 #[doc(hidden)]
 pub mod token_count;
 #[doc(hidden)]
@@ -164,7 +155,7 @@ pub use crate::own_tool::OwnTool;
 /// Runs the guardian or enters a sandbox if this command line asks for it. A program that starts itself again must call
 /// it first. Returns the exit code, or `None` if the program should continue.
 pub fn child_process(words: &[OsString]) -> Option<u8> {
-    if guardian::is_called(words) {
+    if confined::is_guardian(words) {
         converse_process::guard();
         return Some(0);
     }

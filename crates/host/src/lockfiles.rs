@@ -8,7 +8,6 @@
 mod discovered;
 mod file;
 mod findings;
-mod place;
 mod proposal;
 
 use std::io;
@@ -20,8 +19,8 @@ use converse_config::{EnsemblePlan, Root, Scope};
 use converse_ensemble::{Pins, lock_flag};
 
 pub use discovered::DiscoveredTools;
+pub(crate) use file::lock_path;
 pub(crate) use findings::findings;
-pub(crate) use place::lock_path;
 pub(crate) use proposal::lockable;
 pub use proposal::{Proposal, plans_to_lock};
 
@@ -62,7 +61,7 @@ impl Lockfiles {
             let directory = root.shown.trim_end_matches('/').to_owned();
             let (scope, state) = (root.scope, file::read(&path));
             let trusted = scope != Scope::Project || project_trusted;
-            let shown = place::shown(&directory, &path);
+            let shown = file::shown(&directory, &path);
             Some(Locked { scope, trusted, directory, path, shown, state })
         };
         Self(roots.iter().filter_map(locked).collect())

@@ -15,9 +15,8 @@ pub use lore::{Lore, today};
 pub(crate) use reach::unlike;
 pub use reach::{Reach, all, reach};
 
-use crate::credentials::Credentials;
 use crate::failure::{Failure, Kind};
-use crate::secrets::Secret;
+use crate::secrets::{Credentials, Secret};
 use crate::world::World;
 
 pub const UNDERSTUDY: &str = "understudy";

@@ -15,8 +15,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::cache::Cache;
-use crate::credentials::Credentials;
 use crate::http::HttpWire;
+use crate::secrets::Credentials;
 use crate::world::World;
 
 pub use offered::{Freshness, OfferedModel, offered_models, provider_list, understudy};

@@ -1,13 +1,13 @@
 //! Probes one MCP server: connects it like any ensemble, measures it, and calls its tools if that is wanted.
 
 mod calls;
-mod counts;
 
+use std::future::Future;
 use std::time::Duration;
 
 use converse_config::{EnsemblePlan, Rule};
 use converse_ensemble::{Offer, Tool};
-use converse_mcp::{McpConnection, Responders, Survey};
+use converse_mcp::{McpConnection, OfferError, Offered, Responders, Survey};
 use converse_provider::{LintTarget, Remedy, lint, lint_name};
 use serde_json::json;
 
@@ -21,7 +21,6 @@ use crate::wiring::{Connected, Wiring};
 use crate::world::World;
 
 pub use calls::{ProbeCall, ProbeCalls};
-pub use counts::Counts;
 
 /// How often the tools are listed to measure the time.
 const LISTINGS: usize = 5;
@@ -160,4 +159,46 @@ fn objections(offer: &Offer) -> Vec<ToolObjection> {
         .tools()
         .flat_map(|tool| LintTarget::ALL.into_iter().flat_map(move |one| of_tool(one, tool)))
         .collect()
+}
+
+/// Numbers of resources, templates and prompts. `None`: not declared, or not listed.
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub resources: Option<usize>,
+    pub templates: Option<usize>,
+    pub prompts: Option<usize>,
+    /// What could not be listed or was left out, with the reason.
+    pub problems: Vec<String>,
+}
+
+impl Counts {
+    async fn of(server: &McpConnection, survey: &Survey) -> Self {
+        let declares = |name: &str| survey.capabilities.iter().any(|capability| capability == name);
+        let mut counts = Self::default();
+        if declares("resources") {
+            counts.resources = counts.count("resources", server.resources()).await;
+            counts.templates = counts.count("resource templates", server.templates()).await;
+        }
+        if declares("prompts") {
+            counts.prompts = counts.count("prompts", server.prompts()).await;
+        }
+        counts
+    }
+
+    async fn count<T>(
+        &mut self,
+        what: &str,
+        listed: impl Future<Output = Result<Offered<T>, OfferError>>,
+    ) -> Option<usize> {
+        match listed.await {
+            Ok(offered) => {
+                self.problems.extend(offered.skipped.iter().map(|why| format!("{what}: {why}")));
+                Some(offered.items.len())
+            }
+            Err(error) => {
+                self.problems.push(format!("{what} could not be listed: {error}"));
+                None
+            }
+        }
+    }
 }

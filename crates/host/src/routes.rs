@@ -1,13 +1,18 @@
 //! The models of a run, and the connections to them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use converse_engine::{Route, Wire};
-use converse_provider::processor_of;
+use bytes::Bytes;
+use converse_engine::{ByteStream, Route, Wire, WireError};
+use converse_provider::{AuthScheme, processor_of};
+use futures_util::future::BoxFuture;
+use futures_util::{StreamExt as _, stream};
 
+use crate::cassette::mode::CassetteMode;
+use crate::http::HttpWire;
 use crate::model::Model;
 use crate::settings::Settings;
-use crate::wiring;
 
 /// The connection of each model. Cheap to share; a clone uses the same connections.
 #[derive(Clone)]
@@ -20,8 +25,8 @@ crate::opaque_debug!(Wires);
 
 impl Settings {
     pub fn wires(&self) -> Wires {
-        let wire = |model: &Model| Arc::from(wiring::wire(model, self.connect_timeout, &self.cassette));
-        Wires { first: wire(&self.model), others: self.fallbacks.models.iter().map(wire).collect() }
+        let wires = |model: &Model| Arc::from(wire(model, self.connect_timeout, &self.cassette));
+        Wires { first: wires(&self.model), others: self.fallbacks.models.iter().map(wires).collect() }
     }
 
     /// The first model and its fallbacks.
@@ -42,5 +47,31 @@ impl Settings {
             facts: model.facts.clone(),
             wire,
         }
+    }
+}
+
+/// Returns the connection to a model, which may be recorded or replayed.
+pub(crate) fn wire(model: &Model, connect_timeout: Duration, cassette: &CassetteMode) -> Box<dyn Wire> {
+    cassette.wire(model, || {
+        if model.is_understudy() {
+            return Box::new(UnderstudyWire);
+        }
+        Box::new(HttpWire::new(model.credentials.clone(), connect_timeout))
+    })
+}
+
+/// The embedded understudy behind the same port as HTTP, so that every layer above it is the real one.
+#[derive(Debug)]
+struct UnderstudyWire;
+
+impl Wire for UnderstudyWire {
+    fn send<'a>(
+        &'a self,
+        request: http::Request<Bytes>,
+        _: &'a AuthScheme,
+    ) -> BoxFuture<'a, Result<http::Response<ByteStream>, WireError>> {
+        let response = converse_understudy::respond(&request);
+        let response = response.map(|body| stream::iter([Ok(body)]).boxed());
+        Box::pin(std::future::ready(Ok(response)))
     }
 }

@@ -3,7 +3,6 @@
 //! A request is checked, approved and audited as an invocation of `ENSEMBLE.sampling/createMessage`. Its cost counts
 //! for the call during which the server asked.
 
-mod budget;
 mod model;
 
 use std::convert::Infallible;
@@ -12,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use converse_canister::{Arguments, Content, Cost, Invocation, InvocationId, InvokerName, ToolName};
 use converse_config::{Permission, Policy};
-use converse_engine::{Approver, AskApprover, SingleInvocation, Sink};
+use converse_engine::{Approver, AskApprover, SingleInvocation, Sink, TurnCosts};
 use converse_ensemble::{
     Artefacts, CancelScope, ConnectError, Connection, CostMeter, Ensemble, Host, Invocable, PendingCost,
     Roster, Rules, Tool,
@@ -26,7 +25,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalogue::Catalogue;
 use crate::settings::Settings;
-use crate::spent::Spent;
 
 use model::Model;
 
@@ -90,7 +88,7 @@ pub struct Around<'a> {
     pub audit: &'a dyn Sink,
     pub artefacts: Arc<dyn Artefacts>,
     /// Spending of the turns, beside that of requests.
-    pub spent: &'a Spent,
+    pub spent: &'a TurnCosts,
     pub cancel: &'a CancellationToken,
 }
 

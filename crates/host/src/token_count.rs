@@ -16,8 +16,8 @@ use tokio::time::timeout;
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::routes::wire;
 use crate::settings::Settings;
-use crate::wiring;
 
 /// Bytes of a response, which holds one number; a longer one is an error page.
 const MAX_BYTES: usize = 256 * 1024;
@@ -88,7 +88,7 @@ impl CountRequest {
 
 async fn counted(settings: &Settings, request: http::Request<Bytes>) -> Result<TokenCount, Failure> {
     let (endpoint, bytes) = (&settings.model.endpoint, request.body().len());
-    let wire = wiring::wire(&settings.model, settings.connect_timeout, &settings.cassette);
+    let wire = wire(&settings.model, settings.connect_timeout, &settings.cassette);
     let limit = settings.timeouts.first_byte;
     let answered = timeout(limit, async {
         let (head, mut body) = wire.send(request, &endpoint.auth).await?.into_parts();

@@ -16,12 +16,11 @@ use crate::catalogue::Catalogue;
 use crate::contents::Kept;
 use crate::context::RunContext;
 use crate::failure::Failure;
-use crate::inspect::eager;
 use crate::interrupt::Interrupt;
 use crate::options::RuleOptions;
 use crate::settings::Files;
 use crate::single_call::Caller;
-use crate::wiring::{Connected, Wiring};
+use crate::wiring::{Connected, Wiring, eager};
 use crate::world::World;
 
 use call::Call;

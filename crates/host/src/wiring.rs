@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use converse_canister::EnsembleName;
 use converse_config::{ConnectionPlan, EnsemblePlan, InvokerKind, Rule, Scope, TransportPlan};
-use converse_engine::Wire;
 use converse_ensemble::{
     Builtin, ConnectError, Connection, DeclaredConnection, Ensemble, Pins, Roster, Rules, Shared, SharedRuns,
     StartCheck, StartChecks, Surroundings, Variable,
@@ -21,29 +20,25 @@ use converse_process::{Guardian, INHERITED, inherited};
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 
-use crate::cassette::mode::CassetteMode;
 use crate::catalogue::all_builtins;
 use crate::client::{ClientPlan, Clients, Redirects};
 use crate::confined;
 use crate::contents::Kept;
-use crate::context::RunContext;
+use crate::context::{ProgressConnection, RunContext};
 use crate::eras::EraFile;
 use crate::failure::{Failure, Kind};
 use crate::fetch::HttpFetch;
-use crate::guardian::guardian;
-use crate::http::HttpWire;
 use crate::interrupt::Interrupt;
 use crate::lockfiles::Lockfiles;
-use crate::model::Model;
-use crate::progress_connection::ProgressConnection;
 use crate::reach::HttpReach;
 use crate::redacting_connection::RedactingConnection;
 use crate::secrets::Secret;
 use crate::tool_lists::ListFiles;
 use crate::trust::named_files_unchanged;
-use crate::understudy::UnderstudyWire;
 use crate::vault::FileVault;
 use crate::world::World;
+
+pub use reading::{eager, inspect};
 
 use lock_notices::LockNotices;
 
@@ -286,7 +281,7 @@ impl Wiring<'_> {
     }
 
     fn guardian(&self) -> Guardian {
-        guardian(self.context.program.as_deref())
+        confined::guardian(self.context.program.as_deref())
     }
 
     /// Returns the rules of a conversation in this workspace.
@@ -477,15 +472,6 @@ fn clients_of_servers() -> Clients {
 /// Returns the paths that no tool may write to: configuration, sessions, trust, tool lists, and those of the catalogue.
 fn protected(world: &World, declared: &[PathBuf]) -> Vec<PathBuf> {
     confined::private(world).into_iter().chain(declared.iter().cloned()).collect()
-}
-
-pub fn wire(model: &Model, connect_timeout: Duration, cassette: &CassetteMode) -> Box<dyn Wire> {
-    cassette.wire(model, || {
-        if model.is_understudy() {
-            return Box::new(UnderstudyWire);
-        }
-        Box::new(HttpWire::new(model.credentials.clone(), connect_timeout))
-    })
 }
 
 #[cfg(test)]

@@ -61,8 +61,6 @@ mod surroundings;
 mod survey;
 #[cfg(test)]
 mod testing;
-#[cfg(test)]
-mod tests;
 mod warnings;
 
 pub use completion::Reference;
@@ -78,3 +76,17 @@ pub use selection::UnmatchedSetting;
 pub use server_requests::QUESTION_TIMEOUT;
 pub use surroundings::{Era, EraStore, Surroundings, ToolListStore, Warn};
 pub use survey::Survey;
+
+#[cfg(test)]
+mod tests {
+    //! The whole crate against servers by script.
+
+    mod accepted;
+    mod asking;
+    mod calling;
+    mod connecting;
+    mod eras;
+    mod living;
+    mod looking;
+    mod offers;
+}

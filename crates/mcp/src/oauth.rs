@@ -16,9 +16,17 @@ mod renewal;
 mod scopes;
 mod store;
 
-#[cfg(test)]
-mod tests;
-
 pub(crate) use authority::Authority;
 pub use login::{Login, state_of};
 pub use logout::LoggedOut;
+
+#[cfg(test)]
+mod tests {
+    //! Tests with a simulated server, authorization server, browser and vault. Requests are checked as strictly as real
+    //! servers check them.
+
+    mod granted;
+    mod hostile;
+    mod network;
+    mod stored;
+}

@@ -3,6 +3,8 @@
 use std::time::{Duration, Instant};
 
 use converse_canister::Digest;
+use converse_text::safe_line;
+use converse_text::wording::counted;
 use tokio::time::timeout;
 
 use crate::error::Failure;
@@ -34,6 +36,25 @@ pub struct Survey {
     pub unmatched: Vec<UnmatchedSetting>,
     /// Time from starting or contacting the server to its list of tools.
     pub took: Duration,
+}
+
+impl Survey {
+    /// Returns one line for people: name, version, protocol, number of tools, time.
+    pub fn line(&self) -> String {
+        let left_out = match self.offered.saturating_sub(self.kept) {
+            0 => String::new(),
+            count => format!(" of {} ({count} not used)", count + self.kept),
+        };
+        format!(
+            "{} {}, MCP {} ({}), {}{left_out}, ready in {:.2} s",
+            safe_line(&self.server, 80),
+            safe_line(&self.version, 40),
+            safe_line(&self.protocol, 20),
+            self.era.label(),
+            counted(self.kept, "tool"),
+            self.took.as_secs_f64(),
+        )
+    }
 }
 
 impl McpConnection {

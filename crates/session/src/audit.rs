@@ -17,7 +17,6 @@
 
 mod older;
 mod record;
-mod records;
 mod tail;
 #[cfg(test)]
 mod tests;
@@ -39,8 +38,8 @@ use crate::lines::{Lines, LinesError};
 use crate::lock::{LOCK_TIMEOUT, lock_within};
 use tail::{End, Tail};
 
+pub use older::records;
 pub use record::{Happened, Record};
-pub use records::records;
 pub use verify::{Broken, Verified, VerifyError, verify, verify_files};
 
 /// Limit on the bytes of a line, including its newline. Arguments are at most 1 MiB as a model wrote them.

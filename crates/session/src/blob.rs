@@ -14,9 +14,6 @@ use sha2::{Digest as _, Sha256};
 use crate::files::{self, Replace};
 use crate::{SessionError, digests};
 
-/// Longer texts belong here rather than into a canister. Bytes.
-pub const LARGE_TEXT: usize = 64 * 1024;
-
 /// Bytes of one piece of content; more is refused.
 pub const MAX_BLOB_BYTES: usize = 64 * 1024 * 1024;
 

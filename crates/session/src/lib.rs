@@ -51,7 +51,6 @@
 mod audit;
 mod blob;
 mod check;
-mod clean;
 mod course;
 #[cfg(test)]
 mod crash_tests;
@@ -94,9 +93,8 @@ pub use audit::{
     AuditError, AuditLog, Broken, Happened, Record, RedactText, Verified, VerifyError, records, verify,
     verify_files,
 };
-pub use blob::{Contents, LARGE_TEXT, MAX_BLOB_BYTES, digest};
+pub use blob::{Contents, MAX_BLOB_BYTES, digest};
 pub use check::{Checked, Fault};
-pub use clean::Clean;
 pub use entry::{BadLine, Body, Entry, Header, Origin};
 pub use error::SessionError;
 pub use fork::{Fork, cuts};
@@ -112,7 +110,7 @@ pub use references::{digests, digests_mut};
 pub use repair::{Loaded, Place, Repair, Reply};
 pub use search::{Hit, Query, SearchResults, Within};
 pub use session::{Session, new_id};
-pub use store::Store;
+pub use store::{Clean, Store};
 pub use summary::Summary;
 pub use transfer::{DOCUMENT_FORMAT, Decided, Document, ImportError, Kept, MAX_IMPORT_BYTES, Redact};
 pub use uuid::Uuid;

@@ -12,7 +12,6 @@
 //! - the **time of a tool** is from `started` to its result; calls without a result have none;
 //! - the **model of a call** is the model of the reply that requested it.
 
-mod calls;
 mod day;
 mod figures;
 mod folding;
@@ -20,16 +19,11 @@ mod journal;
 mod page;
 mod pattern;
 mod sketch;
-mod spent;
-mod tool;
 
-pub use calls::Calls;
-pub use figures::{Day, Figures, Model, Pair, Share, Tool, Unreadable};
+pub use figures::{Calls, Day, Figures, Model, Pair, Share, Spent, Tool, Unreadable};
 pub use folding::{Folding, StatsFilter};
 pub use journal::Journal;
 pub(crate) use journal::{full, is_own, milliseconds};
 pub use page::{Cursor, ListedCall, Outcomes, Page};
-pub use pattern::Pattern;
+pub use pattern::{Pattern, tool_name};
 pub use sketch::Sketch;
-pub use spent::Spent;
-pub use tool::tool_name;

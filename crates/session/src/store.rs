@@ -1,8 +1,9 @@
 //! The store: a directory with one directory per session.
 
 use std::fs::{self, DirEntry};
-use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fmt, io};
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -10,7 +11,7 @@ use uuid::Uuid;
 use crate::lock::Lock;
 use crate::summary::updated;
 use crate::{
-    Clean, Contents, Header, Loaded, Metadata, Repair, Session, SessionError, Summary, files, journal, loss,
+    Contents, Header, Loaded, Metadata, Repair, Session, SessionError, Summary, files, journal, loss,
     metadata,
 };
 
@@ -324,5 +325,31 @@ fn remove(dir: &Path) -> Result<(), SessionError> {
             Err(SessionError::Io { path: dir.to_owned(), source: error })
         }
         _ => Ok(()),
+    }
+}
+
+/// A function that removes secrets from a text; by default it changes nothing.
+#[derive(Clone)]
+pub struct Clean(Arc<dyn Fn(&str) -> String + Send + Sync>);
+
+impl Clean {
+    pub fn new(clean: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        Self(Arc::new(clean))
+    }
+
+    pub(crate) fn text(&self, text: &str) -> String {
+        (self.0)(text)
+    }
+}
+
+impl Default for Clean {
+    fn default() -> Self {
+        Self::new(str::to_owned)
+    }
+}
+
+impl fmt::Debug for Clean {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clean")
     }
 }

@@ -24,4 +24,5 @@ pub mod render;
 pub mod repl;
 pub mod screen;
 pub mod signals;
+pub mod stdin;
 pub mod view;

@@ -63,6 +63,34 @@ pub fn result_text(result: &InvocationResult) -> String {
     pieces.collect::<Vec<_>>().join("\n")
 }
 
+/// An HTML page that needs nothing else: no script, no request. All its texts must be HTML already.
+struct HtmlPage<'a> {
+    title: &'a str,
+    style: &'a str,
+    /// Whether the page may contain pictures.
+    pictures: bool,
+    header: &'a str,
+    main: &'a str,
+    footer: &'a str,
+}
+
+impl HtmlPage<'_> {
+    fn html(&self) -> String {
+        let Self { title, style, pictures, header, main, footer } = self;
+        let pictures = if *pictures { " img-src data:;" } else { "" };
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline';{pictures} \
+             base-uri 'none'; form-action 'none'\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+             <title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n\
+             <header>\n{header}\n</header>\n<main>\n{main}</main>\n\
+             <footer>{footer}</footer>\n</body>\n</html>\n"
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

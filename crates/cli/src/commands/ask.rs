@@ -4,7 +4,6 @@ mod ask_run;
 mod candidates;
 mod compare;
 mod conversation;
-mod count;
 mod dry_run;
 mod gathered;
 mod output;
@@ -17,7 +16,6 @@ use converse_session::Session;
 
 use crate::args::{Ask, Format};
 use crate::exit_code;
-use crate::stdin::{self, Bounds};
 use converse_host::attach::{self, PromptRequest, UserInput};
 use converse_host::catalogue::Catalogue;
 use converse_host::failure::{Failure, Kind};
@@ -26,13 +24,14 @@ use converse_host::model;
 use converse_host::options::TurnOptions;
 use converse_host::secrets::Redactor;
 use converse_host::settings::{self, Files, Settings};
-use converse_host::turn::{ending, keys};
+use converse_host::turn::{key_warning, with_resume_hint};
 use converse_host::world::World;
 use converse_terminal::console::Console;
 use converse_terminal::render::json::JsonRenderer;
 use converse_terminal::render::jsonl::JsonlRenderer;
 use converse_terminal::render::{End, Renderer as _};
 use converse_terminal::signals;
+use converse_terminal::stdin::{self, Bounds};
 
 use ask_run::AskRun;
 use conversation::Sessions;
@@ -119,7 +118,7 @@ impl Run<'_> {
         }
         let candidates = self.candidates(&files)?;
         let is_kept = candidates.iter().any(Candidate::is_kept);
-        let told = keys::warning(&prompt.text, is_kept, &self.console.context, self.world);
+        let told = key_warning(&prompt.text, is_kept, &self.console.context, self.world);
         self.console.warn_all(told.filter(|_| !self.only_looks()));
         let said =
             self.user_input(prompt.text, &candidates, attach::Bounds { deadline, interrupt: &interrupt })?;
@@ -188,7 +187,7 @@ impl Run<'_> {
     fn end(&self, output: &Output, candidate: Option<&Candidate>, failure: Option<Failure>) -> u8 {
         let console = self.console;
         let session = candidate.and_then(|candidate| candidate.session.as_deref());
-        let failure = failure.map(|failure| ending::finished(failure, session, &console.context));
+        let failure = failure.map(|failure| with_resume_hint(failure, session, &console.context));
         console.progress.hush();
         let end = End {
             exit: failure.as_ref().map_or(0, |failure| exit_code(failure.kind)),

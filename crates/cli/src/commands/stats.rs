@@ -6,7 +6,7 @@ use jiff::ToSpan as _;
 use jiff::civil::Date;
 
 use crate::args::{StatsArgs, StatsBy};
-use crate::commands::output_file::write_private;
+use crate::commands::write_private;
 use converse_host::failure::Failure;
 use converse_host::turn::sessions;
 use converse_host::world::World;

@@ -1,11 +1,11 @@
 //! A model call, on the first route that answers.
 
-use converse_canister::{Canister, TurnId};
-use converse_provider::{Prompt, Reply, degraded};
+use converse_canister::{Assistant, Canister, Content, Invocation, TurnId};
+use converse_provider::{Prompt, Reply, ToolProtocol, degraded, echoes_data};
+use serde_json::json;
 
 use super::{Driver, halted};
 use crate::bill::{AttemptUsage, Bill, attempt_usage};
-use crate::echoes::without_echoes;
 use crate::exchange::{Exchange, ShownReply};
 use crate::reply_warnings::reply_warnings;
 use crate::withheld_reasoning::WithheldReasoning;
@@ -190,4 +190,41 @@ impl Driver<'_> {
 /// Returns the warning of a turn that ends at its limit of cost after a failed attempt.
 fn not_again(error: &ExchangeError) -> String {
     format!("{} failed: {}; not retried because of the cost limit", error.route, error.cause)
+}
+
+/// Returns the reply with repeated calls as text, and the names of their tools. Only where calls are read from text: a
+/// native call is the model's own.
+fn without_echoes(mut reply: Reply, transcript: &[Canister], route: &Route<'_>) -> (Reply, Vec<String>) {
+    let mut echoes = Vec::new();
+    if route.endpoint.tools != ToolProtocol::Prompted {
+        return (reply, echoes);
+    }
+    let mut canisters: Vec<Canister> = Vec::new();
+    for canister in std::mem::take(&mut reply.canisters) {
+        match (canister, canisters.last_mut()) {
+            (Canister::Invocation(call), last) if echoes_data(&call, transcript) => {
+                echoes.push(call.tool.clone());
+                let words = Content::text(written(&call));
+                match last {
+                    Some(Canister::Assistant(assistant)) => assistant.content.push(words),
+                    _ => canisters.push(Canister::Assistant(Assistant {
+                        turn: call.turn,
+                        content: vec![words],
+                        native: None,
+                        stop: reply.stop.clone(),
+                        response_id: None,
+                    })),
+                }
+            }
+            (canister, _) => canisters.push(canister),
+        }
+    }
+    reply.canisters = canisters;
+    (reply, echoes)
+}
+
+/// The call as the model wrote it, but for blanks.
+fn written(call: &Invocation) -> String {
+    let arguments = json!(call.arguments.object);
+    format!("\n<tool_call>\n{}\n</tool_call>\n", json!({ "name": call.tool, "arguments": arguments }))
 }

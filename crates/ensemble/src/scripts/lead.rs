@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 /// The limit of the kernel.
@@ -96,6 +97,18 @@ fn below(path: &Path, root: &Path) -> Option<VecDeque<OsString>> {
 fn missing(here: PathBuf, rest: &VecDeque<OsString>) -> End {
     let rest = rest.iter().take_while(|part| *part != "..");
     End::Missing(rest.fold(here, |here, part| here.join(part)))
+}
+
+/// The kernel reads no more of the line (`BINPRM_BUF_SIZE`, linux 6.12).
+const MAX_LINE: u64 = 256;
+
+/// Returns the words after `#!`, or nothing if the file is not a script or cannot be read. `path` is a regular file.
+pub(super) fn interpreter(path: &Path) -> Vec<String> {
+    let mut line = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_LINE).read_to_end(&mut line));
+    let Some(rest) = read.ok().and_then(|_| line.strip_prefix(b"#!")) else { return Vec::new() };
+    let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    String::from_utf8_lossy(line).split_whitespace().map(str::to_owned).collect()
 }
 
 #[cfg(test)]

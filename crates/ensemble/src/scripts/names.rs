@@ -11,8 +11,6 @@ use converse_config::{
     TransportPlan,
 };
 
-use super::decides_code;
-
 /// Bytes of a path.
 const MAX_BYTES: usize = 4096;
 
@@ -153,6 +151,35 @@ fn tails(part: &str) -> impl Iterator<Item = &str> {
     tails.into_iter()
 }
 
+const NAMES: [&str; 18] = [
+    "BASH_ENV",
+    "CLASSPATH",
+    "ENV",
+    "JAVA_TOOL_OPTIONS",
+    "LUA_INIT",
+    "LUA_PATH",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "PATH",
+    "PERL5LIB",
+    "PERL5OPT",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "PYTHONSTARTUP",
+    "RUBYLIB",
+    "RUBYOPT",
+    "ZDOTDIR",
+    "_JAVA_OPTIONS",
+];
+
+/// Prefixes for the dynamic loaders of Linux and macOS.
+const BEGINNINGS: [&str; 2] = ["LD_", "DYLD_"];
+
+/// Returns whether setting the variable selects programs or code.
+pub(crate) fn decides_code(name: &str) -> bool {
+    NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,6 +231,16 @@ mod tests {
         ] {
             let words = words.iter().map(|word| (*word).to_owned()).collect();
             assert_eq!(CommandLine { words, ..CommandLine::default() }.runs(), runs);
+        }
+    }
+
+    #[test]
+    fn variables_that_decide_are_known() {
+        for name in ["PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "NODE_OPTIONS", "ENV", "BASH_ENV"] {
+            assert!(decides_code(name), "{name}");
+        }
+        for name in ["TOKEN", "HOME", "XPATH", "PATHS", ""] {
+            assert!(!decides_code(name), "{name}");
         }
     }
 }

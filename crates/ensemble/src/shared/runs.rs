@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use converse_canister::{Arguments, Content, canonical};
+use converse_canister::{Arguments, Content, InvocationResult, Outcome, canonical};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
+use super::is_repeatable;
+use crate::tool::Tool;
 use crate::{Answer, CRASHED, Context, InvokeError, PausableClock};
 
 /// Maximum bytes of kept answers. A call whose answer is not kept is not run again.
@@ -176,5 +178,30 @@ impl Drop for Unfinished<'_> {
         };
         // Of no meaning once there is an outcome.
         *self.run.abandoned.lock() = error;
+    }
+}
+
+impl SharedRuns {
+    /// Takes in the result of a call that a model made earlier. Call it for the calls of each model in their order.
+    pub(crate) fn recall(
+        &self,
+        caller: usize,
+        tool: &Tool,
+        arguments: &Arguments,
+        result: &InvocationResult,
+    ) {
+        let digest = tool.digest().to_string();
+        let run = self.joined(caller, key(&json!([tool.qualified, digest]), arguments));
+        let answer = |is_error| Ok(Answer::new(result.content.clone(), is_error));
+        run.end(match result.outcome {
+            Outcome::Success => answer(false),
+            Outcome::Failed => answer(true),
+            // An equal call runs it again.
+            _ if is_repeatable(tool) => return,
+            _ => {
+                let text = "the call ran for another model and was stopped, so its outcome is unknown";
+                Err(InvokeError::Interrupted(text.to_owned()))
+            }
+        });
     }
 }

@@ -4,11 +4,13 @@
 //! a rule asks, nothing more than a yes is offered.
 
 use converse_canister::canonical;
-use converse_config::{Approval, ArgumentPattern, ArgumentPatterns, BadPattern, Binding, Permission, Rule};
+use converse_config::{
+    Approval, ArgumentPattern, ArgumentPatterns, BadPattern, Binding, Permission, Rule, proposed_patterns,
+};
 use converse_ensemble::{Pending, Rules};
 use serde_json::{Map, Value};
 
-use super::{Approvals, proposals};
+use super::Approvals;
 use crate::secrets::Redactor;
 use crate::world::World;
 
@@ -81,7 +83,7 @@ impl Memory {
 
     /// Returns the patterns that may be proposed for a call, each for one of its texts.
     pub fn proposals(&self, pending: &Pending) -> Vec<(String, ArgumentPattern)> {
-        let made = proposals::proposals(pending.arguments()).into_iter();
+        let made = proposed_patterns(pending.arguments()).into_iter();
         made.filter(|(name, vary)| self.covers(pending, &[(name.clone(), vary.clone())].into())).collect()
     }
 

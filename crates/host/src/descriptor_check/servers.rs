@@ -12,10 +12,9 @@ use super::{RenderedFinding, of_ensemble};
 use crate::catalogue::Catalogue;
 use crate::context::RunContext;
 use crate::failure::Failure;
-use crate::inspect::{inspect, survey_line};
 use crate::interrupt::Interrupt;
 use crate::lockfiles::{self, DiscoveredTools};
-use crate::wiring::Connected;
+use crate::wiring::{Connected, inspect};
 use crate::world::World;
 
 #[derive(Default)]
@@ -73,7 +72,7 @@ impl<'a> Servers<'a> {
                     .extend(survey.skipped.iter().map(|why| RenderedFinding::from(left_out(why))));
                 servers.findings.extend(survey.unmatched.iter().map(|one| unmatched(catalogue, plan, one)));
             }
-            servers.lines.push(format!("{name}: {}", survey_line(&survey)));
+            servers.lines.push(format!("{name}: {}", survey.line()));
         }
         for tool in connected.roster.offer().tools() {
             let of = |plan: &&&EnsemblePlan| {

@@ -11,7 +11,6 @@ use tokio::time::timeout;
 
 use super::finding::{Finding, State};
 use crate::confined;
-use crate::guardian;
 use crate::runtime::block_on;
 use crate::world::World;
 use converse_process::this_program;
@@ -131,7 +130,7 @@ fn works(bwrap: &Path) -> bool {
         stdin: false,
     };
     let works = block_on(async {
-        let Ok(mut child) = spawn.start(&guardian::guardian(Some(&this_program()))) else { return false };
+        let Ok(mut child) = spawn.start(&confined::guardian(Some(&this_program()))) else { return false };
         let ended = timeout(TIMEOUT, child.wait()).await;
         child.end(TIMEOUT).await;
         matches!(ended, Ok(Ok(status)) if status.success())

@@ -10,10 +10,9 @@ use serde_json::{Value, json};
 
 use crate::context::RunContext;
 use crate::failure::Failure;
-use crate::inspect::inspect;
 use crate::interrupt::Interrupt;
 use crate::secrets::Redactor;
-use crate::wiring::Connected;
+use crate::wiring::{Connected, inspect};
 use crate::world::World;
 
 /// The current definitions by ensemble, or the reason why an ensemble could not be connected.

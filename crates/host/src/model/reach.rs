@@ -10,9 +10,9 @@ use converse_text::suggest::nearest;
 use http::header::HeaderName;
 
 use super::from_settings;
-use crate::credentials::{Credentials, SecretHeader};
 use crate::failure::{Failure, Kind};
 use crate::secrets::Secret;
+use crate::secrets::{Credentials, SecretHeader};
 use crate::world::World;
 
 /// A provider and how to reach it.

@@ -9,7 +9,7 @@ use converse_canister::{
 };
 use converse_engine::{
     Approver, CompactionPolicy, Conversation, Ending, Engine, Limit, Limits, Ports, RetryPolicy, Route,
-    Timeouts, converse,
+    SamplingBudget, Timeouts, converse, most_usage,
 };
 use converse_ensemble::{
     Answer, Artefacts, Context, CostMeter, Invocable, InvokeError, NoArtefacts, Pending, Roster, Rules,
@@ -19,11 +19,11 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use super::budget::{SamplingBudget, most};
 use crate::cassette::mode::CassetteMode;
+use crate::model;
+use crate::routes::wire;
 use crate::settings::Settings;
 use crate::world::World;
-use crate::{model, wiring};
 
 /// Message for the server.
 pub(super) const REACHED: &str = "the cost limit is reached";
@@ -74,7 +74,7 @@ impl Model {
             conversation.say(canister).map_err(|error| failed(&error))?;
         }
         let before = conversation.transcript().as_slice().len();
-        let wire = wiring::wire(&self.model, self.connect_timeout, &self.cassette);
+        let wire = wire(&self.model, self.connect_timeout, &self.cassette);
         let endpoint = &self.model.endpoint;
         let route = Route {
             endpoint: endpoint.clone(),
@@ -100,7 +100,7 @@ impl Model {
             deadline: Some(context.deadline.into()),
         };
         let bytes = Value::Object(arguments.clone()).to_string().len();
-        let most = most(bytes, engine.route.controls.max_output_tokens);
+        let most = most_usage(bytes, engine.route.controls.max_output_tokens);
         let most = self.model.facts.price.and_then(|price| price.cost(&most));
         let budget = SamplingBudget::new(self.meter.clone(), most, Arc::clone(&self.unknown));
         let ports = Ports { approver: &Nobody, sinks: &[&budget], jitter: &World::dice };

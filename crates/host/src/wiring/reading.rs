@@ -1,16 +1,19 @@
-//! Servers that are connected only for a resource or a prompt; their tools are not offered.
+//! Servers that are connected only to be looked at, or for a resource or a prompt; their tools are not offered.
 
 use std::sync::Arc;
 
-use converse_config::EnsemblePlan;
+use converse_config::{EnsemblePlan, Rule};
 use converse_ensemble::Connection as _;
 use converse_mcp::McpConnection;
 use converse_process::Guardian;
 use futures_util::future::join_all;
 
-use super::{ConnectionNotices, Servers, Wiring, at_home};
+use super::{Connected, ConnectionNotices, Servers, Wiring, at_home};
+use crate::contents::Kept;
 use crate::context::RunContext;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::world::World;
 
 /// Servers, each started by its first request.
 pub struct Readers {
@@ -55,4 +58,28 @@ impl Readers {
         self.guardian.sweep();
         self.connection_notices.tell(&self.guardian, context);
     }
+}
+
+/// The plan with `required` and `lazy` off: it is connected at once, and a failure is reported like any other.
+pub fn eager(plan: &EnsemblePlan) -> EnsemblePlan {
+    EnsemblePlan { required: false, lazy: false, ..plan.clone() }
+}
+
+/// Connects all plans, calls `read` and disconnects them.
+pub fn inspect<T>(
+    plans: &[&EnsemblePlan],
+    context: &RunContext,
+    interrupt: &Interrupt,
+    world: &World,
+    read: impl FnOnce(&Connected) -> T,
+) -> Result<T, Failure> {
+    let contents = Kept::new(None);
+    let wiring = Wiring::looking(world, context, interrupt, &contents);
+    let eager: Vec<EnsemblePlan> = plans.iter().map(|plan| eager(plan)).collect();
+    crate::runtime::block_on(async {
+        let connected = wiring.connect(&eager.iter().collect::<Vec<_>>(), Vec::<Rule>::new()).await?;
+        let read = read(&connected);
+        connected.disconnect(context).await;
+        Ok(read)
+    })?
 }

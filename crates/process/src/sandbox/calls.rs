@@ -11,7 +11,7 @@ use seccompiler::{
     TargetArch, apply_filter,
 };
 
-use crate::sandbox::error::SandboxError;
+use crate::sandbox::SandboxError;
 use crate::sandbox::refused::{ALWAYS, ATTRIBUTES, MODES, NAMESPACES, OF_THIS_PROCESSOR, TYPING, UNKNOWN};
 
 type Calls = BTreeMap<i64, Vec<SeccompRule>>;

@@ -13,8 +13,8 @@ use landlock::{
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
 
+use crate::sandbox::SandboxError;
 use crate::sandbox::confinement::{Confinement, Strictness};
-use crate::sandbox::error::SandboxError;
 use crate::sandbox::system::{VOID, system};
 
 /// What we know and try.

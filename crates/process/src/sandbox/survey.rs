@@ -4,8 +4,9 @@ use std::thread;
 
 use rustix::thread::no_new_privs;
 
-use crate::sandbox::error::SandboxError;
-use crate::sandbox::{calls, files, privileges};
+use crate::sandbox::SandboxError;
+use crate::sandbox::enter::renounce_new_privileges;
+use crate::sandbox::{calls, files};
 
 /// The version of Landlock that `require` needs: the first that keeps files from being cut to nothing (Linux 6.2).
 pub const LEAST_LANDLOCK: u32 = 3;
@@ -56,7 +57,7 @@ pub fn survey() -> Result<Survey, SandboxError> {
 
 fn survey_by(thread: thread::Builder) -> Result<Survey, SandboxError> {
     let tried = thread.spawn(|| {
-        let renounced = privileges::renounce().is_ok();
+        let renounced = renounce_new_privileges().is_ok();
         let landlock = files::shut_all().unwrap_or(0);
         let seccomp = calls::refuse(false).is_ok();
         Survey { landlock, seccomp, no_new_privs: renounced && no_new_privs().unwrap_or(false) }

@@ -9,6 +9,8 @@ use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::MAX_LINE_BYTES;
 use super::tail::{self, End, Link, Unusable};
 use crate::witness;
@@ -76,4 +78,43 @@ pub(super) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Limit on the bytes that are read of a file. A log continues in a new file long before.
+const MAX_FILE: u64 = 4 * FULL;
+
+/// Returns at most `limit` records before the record number `before`, of one session if it is named. A line that is not a
+/// record is left out: `verify` reports it.
+pub fn records(
+    path: &Path,
+    before: Option<u64>,
+    session: Option<&str>,
+    limit: usize,
+) -> io::Result<Vec<Value>> {
+    let mut found = Vec::new();
+    let named = older(path)?.into_iter().map(|(first, path)| (Some(first), path)).collect::<Vec<_>>();
+    let files = named.into_iter().chain([(None, path.to_owned())]).rev();
+    for (first, path) in files {
+        if first.is_some_and(|first| before.is_some_and(|before| first >= before)) {
+            continue;
+        }
+        let mut text = Vec::new();
+        match crate::files::regular(&path) {
+            Ok(file) => file.take(MAX_FILE).read_to_end(&mut text)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        for line in text.split(|byte| *byte == b'\n').rev() {
+            let Ok(record) = serde_json::from_slice::<Value>(line) else { continue };
+            let is_earlier =
+                before.is_none_or(|before| record["seq"].as_u64().is_some_and(|seq| seq < before));
+            if is_earlier && session.is_none_or(|session| record["session"] == session) {
+                found.push(record);
+                if found.len() == limit {
+                    return Ok(found);
+                }
+            }
+        }
+    }
+    Ok(found)
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use converse_canister::Cost;
+use converse_canister::{Cost, InvocationResult, Outcome, Usage};
 use jiff::civil::Date;
 
-use crate::stats::{Calls, Sketch, Spent};
+use crate::stats::Sketch;
 
 /// Limit on the names of models, tools and pairs; further names are counted as [`OTHERS`].
 pub(crate) const MOST_NAMES: usize = 1000;
@@ -120,4 +120,86 @@ pub(crate) fn name(text: &str) -> String {
 pub(crate) fn place<K: Ord, V: Default>(map: &mut BTreeMap<K, V>, key: K, others: K) -> &mut V {
     let full = map.len() >= MOST_NAMES && !map.contains_key(&key);
     map.entry(if full { others } else { key }).or_default()
+}
+
+/// Sums over answered calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Calls {
+    pub calls: u64,
+    /// Number of calls by [`Outcome::label`].
+    pub outcomes: BTreeMap<&'static str, u64>,
+    /// Sum of the known costs.
+    pub cost: Cost,
+}
+
+impl Calls {
+    pub(crate) fn add(&mut self, result: &InvocationResult) {
+        self.calls += 1;
+        *self.outcomes.entry(result.outcome.label()).or_default() += 1;
+        self.cost = self.cost.plus(result.cost.unwrap_or_default());
+    }
+
+    pub fn of(&self, outcome: Outcome) -> u64 {
+        self.outcomes.get(outcome.label()).copied().unwrap_or(0)
+    }
+
+    /// Returns the calls that did not run because their arguments did not match the schema.
+    pub fn invalid(&self) -> u64 {
+        self.of(Outcome::Invalid)
+    }
+
+    /// Returns the calls that did not run because a rule or a person denied them.
+    pub fn refused(&self) -> u64 {
+        self.of(Outcome::Refused)
+    }
+
+    /// Returns the calls that ran or should have run, and failed.
+    pub fn failed(&self) -> u64 {
+        [Outcome::Failed, Outcome::Timeout, Outcome::Unreachable, Outcome::Interrupted]
+            .map(|outcome| self.of(outcome))
+            .iter()
+            .sum()
+    }
+}
+
+/// Sums over replies. Unknown counts add nothing; the number of replies without counts is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spent {
+    pub replies: u64,
+    /// All input tokens, including those of a prompt cache.
+    pub input: u64,
+    /// All output tokens, including reasoning.
+    pub output: u64,
+    /// Part of `input` that was read from a prompt cache.
+    pub cache_read: u64,
+    /// Part of `input` that was written to a prompt cache.
+    pub cache_write: u64,
+    /// Part of `output`.
+    pub reasoning: u64,
+    /// Replies with neither input nor output tokens known.
+    pub uncounted: u64,
+    /// Cost of the replies with a known price.
+    pub cost: Cost,
+    /// Replies without a known price; `cost` is then a lower bound.
+    pub unpriced: u64,
+}
+
+impl Spent {
+    pub(crate) fn add(&mut self, usage: &Usage, cost: Option<Cost>) {
+        let sum = |to: &mut u64, count: Option<u64>| *to = to.saturating_add(count.unwrap_or(0));
+        sum(&mut self.replies, Some(1));
+        sum(&mut self.input, usage.input);
+        sum(&mut self.output, usage.output);
+        sum(&mut self.cache_read, usage.cache_read);
+        sum(&mut self.cache_write, usage.cache_write);
+        sum(&mut self.reasoning, usage.reasoning);
+        sum(&mut self.uncounted, Some(u64::from(usage.input.is_none() && usage.output.is_none())));
+        sum(&mut self.unpriced, Some(u64::from(cost.is_none())));
+        self.cost = self.cost.plus(cost.unwrap_or_default());
+    }
+
+    /// Returns input and output tokens together.
+    pub fn tokens(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use reedline::{AbbrExpandContext, Color, Highlighter, StyledText};
 
+use crate::editor::Safe;
 use crate::editor::complete::{Complete, Nature};
 use crate::editor::entry::Typing;
-use crate::editor::setup::Safe;
 
 /// Longer entries are pasted text: nothing in them is looked at.
 const LONGEST: usize = 4096;

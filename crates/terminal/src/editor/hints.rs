@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use reedline::{Color, Hinter, History, SearchQuery};
 
+use crate::editor::Safe;
 use crate::editor::complete::Complete;
-use crate::editor::setup::Safe;
 
 /// Longer lines are not searched for in the history at each key.
 const LONGEST: usize = 1024;

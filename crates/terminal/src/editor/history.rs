@@ -17,7 +17,7 @@ use reedline::{
 };
 
 use crate::editor::entry::{TAB, Typing};
-use crate::editor::setup::{Clean, Safe};
+use crate::editor::{Clean, Safe};
 
 const MOST_ENTRIES: usize = 10_000;
 const LONGEST: usize = 16 * 1024;

@@ -8,10 +8,10 @@ use reedline::{
     default_vi_normal_keybindings, default_vi_visual_keybindings,
 };
 
+use crate::editor::Safe;
 use crate::editor::entry::Typing;
 use crate::editor::history::shown;
 use crate::editor::menu::MENU;
-use crate::editor::setup::Safe;
 
 /// What the editor is asked to do that reedline does not.
 pub(crate) const EDIT: &str = "edit";

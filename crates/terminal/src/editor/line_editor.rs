@@ -11,13 +11,13 @@ use rustix::process::Signal as Kill;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
+use crate::editor::Setup;
 use crate::editor::entry::Typing;
 use crate::editor::handover::Handover;
 use crate::editor::history::Kept;
 use crate::editor::plain::Plain;
 use crate::editor::prompt::Prompt;
 use crate::editor::rich::{Outcome, Rich};
-use crate::editor::setup::Setup;
 use crate::editor::terminal::{Modes, hung_up, says};
 use crate::editor::{EditorError, Read};
 

@@ -13,10 +13,10 @@ use rustix::termios::{
 };
 
 use crate::editor::Read;
+use crate::editor::Safe;
 use crate::editor::entry::{is_continued, is_open, joined, unfenced};
 use crate::editor::prompt::Prompt;
 use crate::editor::rich::Outcome;
-use crate::editor::setup::Safe;
 use crate::editor::terminal::{columns, says, waits, without_keys};
 
 const CTRL_C: u8 = 3;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use converse_text::shorten;
 use reedline::{Color, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, PromptViMode};
 
+use crate::editor::Safe;
 use crate::editor::entry::Typing;
-use crate::editor::setup::Safe;
 use crate::editor::terminal;
 
 /// The words before the line: who answers.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use reedline::{EditCommand, History as _, Reedline, Signal, ValidationResult, Validator};
 
 use crate::editor::Read;
+use crate::editor::Setup;
 use crate::editor::entry::Typing;
 use crate::editor::handover::Handover;
 use crate::editor::highlight::Colours;
@@ -16,7 +17,6 @@ use crate::editor::keys::{EDIT, Guarded, SUSPEND};
 use crate::editor::menu::{Offers, menu};
 use crate::editor::outer;
 use crate::editor::prompt::{Prompt, Shown};
-use crate::editor::setup::Setup;
 use crate::editor::terminal::{Modes, says};
 
 /// What came of a wait for an entry.

@@ -5,7 +5,6 @@ mod chart;
 mod html;
 mod json;
 mod number;
-mod style;
 mod svg;
 mod text;
 

@@ -5,7 +5,6 @@ mod fences;
 mod html;
 mod inert;
 mod markdown;
-mod page;
 mod text;
 
 use std::collections::HashMap;

@@ -21,6 +21,7 @@ use crate::console::Console;
 use crate::project_trust::asked_in_passing;
 use crate::signals::{self, Attention};
 use crate::view::TerminalView;
+use converse_engine::TurnCosts;
 use converse_host::attach::{Bounds, UserInput};
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
@@ -29,7 +30,6 @@ use converse_host::model;
 use converse_host::options::TurnOptions;
 use converse_host::sampler::Models;
 use converse_host::settings::{self, Files, Settings};
-use converse_host::spent::Spent;
 use converse_host::turn::sessions;
 use converse_host::world::{Input, World};
 use converse_text::wording::counted;
@@ -222,7 +222,7 @@ impl<'a> Beginning<'a> {
             connected,
             models,
             contents,
-            spent: Spent::default(),
+            spent: TurnCosts::default(),
             tally,
             conversation,
             waiting,

@@ -15,6 +15,7 @@ use super::{internal, mentions};
 use crate::console::Console;
 use crate::signals::Attention;
 use crate::view::TerminalView;
+use converse_engine::TurnCosts;
 use converse_host::attach::{Bounds, UserInput};
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
@@ -23,8 +24,7 @@ use converse_host::options::TurnOptions;
 use converse_host::routes::Wires;
 use converse_host::sampler::Models;
 use converse_host::settings::Settings;
-use converse_host::spent::Spent;
-use converse_host::turn::keys;
+use converse_host::turn::key_warning;
 use converse_host::wiring::Connected;
 use converse_host::world::World;
 use converse_text::safe_line;
@@ -50,7 +50,7 @@ pub(super) struct ReplSession<'a> {
     pub(super) connected: Connected,
     pub(super) models: Arc<Models>,
     pub(super) contents: Kept,
-    pub(super) spent: Spent,
+    pub(super) spent: TurnCosts,
     pub(super) tally: Tally,
     pub(super) conversation: ReplConversation<'a>,
     /// Attached, and not said yet.
@@ -125,8 +125,7 @@ impl ReplSession<'_> {
         if self.told_of_key {
             return;
         }
-        if let Some(told) = keys::warning(words, self.conversation.wanted, &self.console.context, self.world)
-        {
+        if let Some(told) = key_warning(words, self.conversation.wanted, &self.console.context, self.world) {
             self.told_of_key = true;
             self.console.warn(&told);
         }

@@ -1,7 +1,6 @@
 //! A view fed with the events of a turn, and what stands on the terminal then.
 
 mod answers;
-mod echo;
 mod hostile;
 mod invocations;
 mod others;

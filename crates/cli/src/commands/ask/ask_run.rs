@@ -12,6 +12,7 @@ use futures_util::future::join_all;
 use super::output::Output;
 use super::turn::Turn;
 use super::{Begun, Candidate, Run, internal};
+use converse_engine::TurnCosts;
 use converse_host::History;
 use converse_host::attach::UserInput;
 use converse_host::audit::AuditSink;
@@ -22,7 +23,6 @@ use converse_host::interrupt::Interrupt;
 use converse_host::runtime::block_on;
 use converse_host::sampler::{Around, Models};
 use converse_host::settings::Settings;
-use converse_host::spent::Spent;
 use converse_host::wiring::{Connected, Wiring};
 use converse_terminal::approver::{Approvers, Memory, TerminalApprover};
 use converse_terminal::person::somebody;
@@ -36,7 +36,7 @@ pub(super) struct AskRun<'a> {
     pub(super) shared: Option<SharedRuns>,
     /// For servers that ask for one.
     pub(super) models: Arc<Models>,
-    pub(super) spent: Spent,
+    pub(super) spent: TurnCosts,
 }
 
 /// How a turn ended.
@@ -75,7 +75,7 @@ impl<'a> AskRun<'a> {
             said: Arc::clone(said),
             shared,
             models,
-            spent: Spent::default(),
+            spent: TurnCosts::default(),
         }
     }
 

@@ -10,7 +10,7 @@ use super::{Begun, Candidate, Run};
 use crate::args::Format;
 use crate::exit_code;
 use converse_host::failure::Failure;
-use converse_host::turn::ending;
+use converse_host::turn::with_resume_hint;
 use converse_terminal::render::End;
 use converse_terminal::render::Renderer as _;
 use converse_terminal::render::compare::{Compared, Report, sections, terminal};
@@ -49,7 +49,7 @@ impl Run<'_> {
                 let Output::Compared(compared) = output else { return None };
                 let session = candidate.session.as_deref();
                 let failure =
-                    ended.failure.map(|failure| ending::finished(failure, session, &console.context));
+                    ended.failure.map(|failure| with_resume_hint(failure, session, &console.context));
                 Some(ModelOutcome { candidate, compared, ended: Ended { failure, ..ended } })
             })
             .collect();
@@ -65,7 +65,7 @@ impl Run<'_> {
     /// No model is asked, because of one or of what all need.
     pub(super) fn cannot_compare(&self, failure: Failure) -> u8 {
         let console = self.console;
-        let failure = ending::finished(failure, None, &console.context);
+        let failure = with_resume_hint(failure, None, &console.context);
         console.progress.hush();
         let records = JsonlRenderer::new(console.context.redactor.clone());
         // An error while reporting is ignored, because the failure itself is reported next.

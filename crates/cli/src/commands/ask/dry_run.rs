@@ -1,21 +1,24 @@
 //! `--dry-run`: the request that would be sent, as one JSON object, without the key; of several models one object each.
+//! `--count-tokens`: the number of its tokens.
 
 use converse_canister::{Condensed, Transcript};
 use converse_engine::{Conversation, offered, request_extras, with_note};
 use converse_ensemble::Offer;
+use converse_host::attach::UserInput;
+use converse_host::contents::Kept;
+use converse_host::failure::{Failure, Kind};
+use converse_host::runtime::block_on;
+use converse_host::secrets::Credentials;
+use converse_host::settings::Settings;
+use converse_host::token_count::{CountRequest, TokenCount};
+use converse_host::turn::opening;
 use converse_provider::{AuthScheme, Prompt, processor_of, without_blobs};
+use converse_terminal::render::output::{write_json, write_stdout};
 use serde_json::{Map, Value, json};
 
 use super::ask_run::{AskRun, common};
 use super::{Candidate, internal};
-use converse_host::attach::UserInput;
-use converse_host::contents::Kept;
-use converse_host::credentials::Credentials;
-use converse_host::failure::{Failure, Kind};
-use converse_host::runtime::block_on;
-use converse_host::settings::Settings;
-use converse_host::turn::opening;
-use converse_terminal::render::output::write_json;
+use crate::args::Format;
 
 impl AskRun<'_> {
     pub(super) fn dry_run(&self, candidates: &mut [Candidate]) -> Result<(), Failure> {
@@ -123,4 +126,33 @@ fn shown(request: &http::Request<bytes::Bytes>, auth: AuthScheme, credentials: &
         "headers": headers,
         "body": serde_json::from_slice::<Value>(request.body()).unwrap_or_default(),
     })
+}
+
+impl AskRun<'_> {
+    /// `--count-tokens`: prints the number of tokens of the request, one line or one object per model. An estimate is
+    /// marked as one, and stderr says so.
+    pub(super) fn count(&self, candidates: &mut [Candidate]) -> Result<(), Failure> {
+        let requests = self.each_prompt(candidates, CountRequest::of)?;
+        for (candidate, request) in candidates.iter().zip(requests) {
+            let settings = &candidate.settings;
+            let counted = block_on(request.send(settings, &self.interrupt))??;
+            self.show(settings, &counted, candidates.len() > 1)?;
+        }
+        Ok(())
+    }
+
+    fn show(&self, settings: &Settings, counted: &TokenCount, several: bool) -> Result<(), Failure> {
+        let id = &settings.model.id;
+        if let Some(why) = counted.estimated {
+            self.run.console.note(&format!("note: {id}: an estimate by the request's length; {why}"));
+        }
+        if self.run.args.output != Format::Text {
+            let estimated = counted.estimated.is_some();
+            let object = json!({ "model": id, "input_tokens": counted.tokens, "estimated": estimated });
+            return Ok(write_json(&object)?);
+        }
+        let about = if counted.estimated.is_some() { "~" } else { "" };
+        let model = if several { format!("{id} ") } else { String::new() };
+        Ok(write_stdout(&format!("{model}{about}{}\n", counted.tokens))?)
+    }
 }

@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use super::new_files::{DescriptorDir, NewFile};
 use super::{note_trust, print_new};
 use crate::args::{ForeignFormat, ImportArgs};
-use crate::stdin::{Bounds, whole};
 use converse_host::failure::{Failure, Kind};
 use converse_host::world::World;
 use converse_terminal::console::Console;
 use converse_terminal::render::output::write_json;
 use converse_terminal::signals;
+use converse_terminal::stdin::{Bounds, whole};
 
 pub(crate) fn run(args: &ImportArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let text = text(&args.file, world)?;

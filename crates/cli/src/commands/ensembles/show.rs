@@ -16,7 +16,6 @@ use crate::args::{Places, Rules};
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
 use converse_host::failure::{Failure, Kind};
-use converse_host::inspect::survey_line;
 use converse_host::lockfiles::Lockfiles;
 use converse_host::settings::{Files, rules};
 use converse_host::wiring::Wiring;
@@ -78,7 +77,7 @@ impl Show<'_> {
             text.push_str(&format!("{}\n", line.text()));
         }
         match &contents.survey {
-            Some(survey) => text.push_str(&format!("  {}\n", survey_line(survey))),
+            Some(survey) => text.push_str(&format!("  {}\n", survey.line())),
             None if plan.connection.is_some() => text.push_str(&self.undiscovered(plan)),
             None => {}
         }

@@ -6,7 +6,7 @@ use converse_canister::Digest;
 
 use super::{PROGRAM, SessionCommands};
 use crate::args::{SessionsExportArgs, TranscriptFormat};
-use crate::commands::output_file::write_private;
+use crate::commands::write_private;
 use converse_host::failure::{Failure, Kind};
 use converse_terminal::render::output::{printable, write_stdout};
 use converse_terminal::render::transcript::{html, markdown};

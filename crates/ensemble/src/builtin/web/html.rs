@@ -5,16 +5,13 @@
 //! never closed is kept, since a page's mistake should not cost its text.
 
 mod elements;
-mod part;
 mod writer;
 
+use elements::{Element, StartTag, has_optional_end, is_unseen};
 use html5gum::emitters::default::{DefaultEmitter, Token};
 use html5gum::{HtmlString, Tokenizer};
 use url::Url;
-
-use elements::{Element, StartTag, is_unseen};
-use part::Part;
-use writer::Writer;
+use writer::{Mark, Writer};
 
 /// Longer ones are data and no address.
 const MAX_HREF: usize = 2048;
@@ -162,6 +159,45 @@ impl Reader<'_> {
 
 fn attribute(tag: &StartTag, name: &[u8]) -> Option<String> {
     tag.attributes.get(name).map(|value| String::from_utf8_lossy(&value.value).into_owned())
+}
+
+/// A part of a page that a reader does not see. It is written like the rest and taken back when it ends, so that one
+/// that never ends costs nothing.
+struct Part {
+    name: HtmlString,
+    /// Elements of its name that are open, itself too.
+    open: usize,
+    mark: Mark,
+}
+
+impl Part {
+    fn new(tag: &StartTag, mark: Mark) -> Self {
+        Self { name: tag.name.clone(), open: 1, mark }
+    }
+
+    /// Something begins inside.
+    fn starts(&mut self, tag: &StartTag) {
+        if tag.name == self.name {
+            self.open += 1;
+        }
+    }
+
+    /// Is that the next of its kind, and no part of it?
+    fn is_ended_by(&self, name: &HtmlString) -> bool {
+        *name == self.name && has_optional_end(name)
+    }
+
+    /// Something ends inside, or it itself does.
+    fn ends(&mut self, name: &HtmlString) -> bool {
+        if *name == self.name {
+            self.open -= 1;
+        }
+        self.open == 0
+    }
+
+    fn into_mark(self) -> Mark {
+        self.mark
+    }
 }
 
 #[cfg(test)]

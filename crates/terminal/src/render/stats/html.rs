@@ -9,22 +9,36 @@ use converse_session::stats::{Day, Figures, Share, Tool};
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 
+use super::super::HtmlPage;
 use super::Period;
 use super::cells;
 use super::number::{self, dollars, fee, price, short, time};
-use super::style::{SERIES, page};
 use super::svg::{Lying, Stack, lying, stacked};
 
 /// Rows of a plot; the tables have all.
 const MOST_ROWS: usize = 12;
 const MOST_BARS: i32 = 92;
+/// Colours of models; those that took least share the last one.
+const SERIES: usize = 8;
 
 /// `clean` takes secrets out of names.
 pub fn html(figures: &Figures, period: &Period, clean: impl Fn(&str) -> String) -> String {
     let page_of = Page { figures, series: series(figures), name: &|name| line(&clean(name), 80) };
     let first = period.since.or_else(|| figures.days.keys().next().copied()).unwrap_or(period.until);
     let head = format!("{first} – {} ({})", period.until, line(&period.zone, 40));
-    page(&head, &page_of.facts(), &page_of.body(first, period.until))
+    let page = HtmlPage {
+        title: &format!("What was used, {head}"),
+        style: include_str!("style.css"),
+        pictures: false,
+        header: &format!("<h1>What was used</h1>\n<p>{head}</p>\n<dl>{}</dl>", page_of.facts()),
+        main: &page_of.body(first, period.until),
+        footer: concat!(
+            "From the sessions that are kept here, by converse ",
+            env!("CARGO_PKG_VERSION"),
+            ". p50 and p95: half of all times, and 95 of 100, are no longer (to 1&nbsp;%)."
+        ),
+    };
+    page.html()
 }
 
 struct Page<'a> {

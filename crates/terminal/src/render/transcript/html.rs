@@ -12,8 +12,8 @@ use base64::engine::general_purpose::STANDARD;
 use converse_canister::{Canister, Content, Digest, Invocation, InvocationResult};
 use converse_session::{Document, Kept};
 
+use super::super::HtmlPage;
 use super::edits::Edits;
-use super::page::page;
 use super::{ended, facts, is_cut, minute, results, title};
 
 /// Pictures that every browser draws and that can hold no script.
@@ -43,7 +43,16 @@ pub fn html(document: &Document) -> String {
     let chips: String = facts(document).iter().map(|fact| format!("<li>{}</li>", line(fact))).collect();
     let tags: String =
         document.tags.iter().map(|tag| format!("<li class=\"tag\">{}</li>", line(tag))).collect();
-    page(&line(&title(document)), &format!("{chips}{tags}"), &talk, &line(&document.program))
+    let title = line(&title(document));
+    let page = HtmlPage {
+        title: &title,
+        style: include_str!("page.css"),
+        pictures: true,
+        header: &format!("<h1>{title}</h1>\n<ul>{chips}{tags}</ul>"),
+        main: &talk,
+        footer: &format!("A conversation kept by {}. Times are UTC.", line(&document.program)),
+    };
+    page.html()
 }
 
 /// The summary that models get instead of the messages before it, if it belongs at this position.

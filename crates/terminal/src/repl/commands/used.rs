@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use crate::repl::session::ReplSession;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
-use converse_host::turn::ending;
+use converse_host::turn;
 use converse_text::wording::{grouped, tool_name};
 
 impl ReplSession<'_> {
@@ -62,7 +62,7 @@ impl ReplSession<'_> {
                 let message = format!("could not summarize: {why}; nothing was changed");
                 Err(Failure::new(Kind::ProviderNonsense, "no-summary", message))
             }
-            CondenseOutcome::Ended(ended) => ending::outcome(ended, interrupt),
+            CondenseOutcome::Ended(ended) => turn::outcome(ended, interrupt),
         }
     }
 }

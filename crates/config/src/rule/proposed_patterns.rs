@@ -1,10 +1,11 @@
-//! What may be proposed of each text of a call: how it could vary without being quite another call.
+//! Patterns that may be proposed for the texts of a call: how each could vary without being quite another call.
 //!
 //! A proposal is never wider than its text makes plain: the directory of a path, the host of an address, the first words of
 //! a command, anything only of what is read and not acted upon.
 
-use converse_config::ArgumentPattern;
 use serde_json::{Map, Value};
+
+use super::ArgumentPattern;
 
 /// That are shown.
 const MOST: usize = 9;
@@ -24,7 +25,7 @@ const READ: [&str; 10] = [
 
 /// Returns patterns with the names of their arguments, in the order of the tool. Each matches the text that it was made
 /// from, as far as this module can tell.
-pub(super) fn proposals(arguments: &Map<String, Value>) -> Vec<(String, ArgumentPattern)> {
+pub fn proposed_patterns(arguments: &Map<String, Value>) -> Vec<(String, ArgumentPattern)> {
     let texts = arguments.iter().filter_map(|(name, value)| Some((name, value.as_str()?)));
     let made = texts.filter_map(|(name, text)| Some((name.clone(), proposal(name, text)?)));
     made.take(MOST).collect()
@@ -128,7 +129,7 @@ mod tests {
             ("branch", "main", None),
         ] {
             let arguments = json!({ name: text, "n": 1 });
-            let made = proposals(arguments.as_object().unwrap());
+            let made = proposed_patterns(arguments.as_object().unwrap());
             let made: Vec<(&str, &str)> =
                 made.iter().map(|(name, vary)| (name.as_str(), vary.text())).collect();
             let expected: Vec<(&str, &str)> = expected.map(|text| (name, text)).into_iter().collect();

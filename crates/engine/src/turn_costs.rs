@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 
 use converse_canister::{Cost, TurnId};
-use converse_engine::{Event, Sink, SinkError};
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::{Event, Sink, SinkError};
+
 /// Spending by the position of the compared models.
-#[derive(Default)]
-pub struct Spent(Mutex<BTreeMap<usize, Seat>>);
+#[derive(Debug, Default)]
+pub struct TurnCosts(Mutex<BTreeMap<usize, Seat>>);
 
-crate::opaque_debug!(Spent);
-
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Seat {
     turn: TurnId,
     known: Cost,
@@ -21,17 +20,16 @@ struct Seat {
 }
 
 /// Records the spending of one turn.
-pub struct Meter<'a> {
-    spent: &'a Spent,
+#[derive(Debug)]
+pub struct TurnCostMeter<'a> {
+    costs: &'a TurnCosts,
     place: usize,
 }
 
-crate::opaque_debug!(Meter<'_>);
-
-impl Spent {
-    pub fn meter(&self, place: usize, next: TurnId) -> Meter<'_> {
+impl TurnCosts {
+    pub fn meter(&self, place: usize, next: TurnId) -> TurnCostMeter<'_> {
         self.lock().insert(place, Seat { turn: next, known: Cost(0), unknown: false });
-        Meter { spent: self, place }
+        TurnCostMeter { costs: self, place }
     }
 
     /// Returns the spending of the most expensive turn, because each turn has a limit of its own; `None` if unknown.
@@ -51,9 +49,9 @@ impl Spent {
     }
 }
 
-impl Sink for Meter<'_> {
+impl Sink for TurnCostMeter<'_> {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
-        let mut seats = self.spent.lock();
+        let mut seats = self.costs.lock();
         let Some(seat) = seats.get_mut(&self.place) else { return Ok(()) };
         match event {
             Event::Requested { turn, .. } => seat.turn = *turn,

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
 use converse_host::world::Input;
-use converse_terminal::poll_io::PollIo;
+
+use crate::poll_io::PollIo;
 
 const MAX_BYTES: usize = 10 * 1024 * 1024;
 const FIRST_BYTE: Duration = Duration::from_secs(1);
@@ -20,20 +21,20 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// The whole prompt, what must be said about it, and a remark for `-v`.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Prompt {
-    pub(crate) text: String,
-    pub(crate) warning: Option<&'static str>,
-    pub(crate) remark: Option<&'static str>,
+pub struct Prompt {
+    pub text: String,
+    pub warning: Option<&'static str>,
+    pub remark: Option<&'static str>,
 }
 
 /// What bounds the reading.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds<'a> {
-    pub(crate) deadline: Option<Instant>,
-    pub(crate) interrupt: &'a Interrupt,
+pub struct Bounds<'a> {
+    pub deadline: Option<Instant>,
+    pub interrupt: &'a Interrupt,
 }
 
-pub(crate) fn prompt(words: &[String], input: Input, bounds: Bounds<'_>) -> Result<Prompt, Failure> {
+pub fn prompt(words: &[String], input: Input, bounds: Bounds<'_>) -> Result<Prompt, Failure> {
     let dash = words.len() == 1 && words.first().is_some_and(|word| word == "-");
     let words = if dash { String::new() } else { words.join(" ") };
     // Without words stdin is all there is, so it is awaited; a file does not keep anybody waiting.
@@ -48,7 +49,7 @@ pub(crate) fn prompt(words: &[String], input: Input, bounds: Bounds<'_>) -> Resu
 }
 
 /// Beside a prompt of a server, which may be all that is said: the words that go with it, and what stdin adds.
-pub(crate) fn beside<'w>(
+pub fn beside<'w>(
     words: &'w [String],
     input: Input,
     bounds: Bounds<'_>,
@@ -66,7 +67,7 @@ pub(crate) fn beside<'w>(
 }
 
 /// All of it, awaited to its end.
-pub(crate) fn whole(bounds: Bounds<'_>) -> Result<Vec<u8>, Failure> {
+pub fn whole(bounds: Bounds<'_>) -> Result<Vec<u8>, Failure> {
     read(None, bounds).map(|read| read.bytes)
 }
 

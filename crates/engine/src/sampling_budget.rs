@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use converse_canister::{Cost, Usage};
-use converse_engine::{Event, Sink, SinkError};
 use converse_ensemble::CostMeter;
 
-pub(super) struct SamplingBudget {
+use crate::{Event, Sink, SinkError};
+
+/// The budget of the replies that a call requests.
+#[derive(Debug)]
+pub struct SamplingBudget {
     meter: CostMeter,
     /// The highest cost of one reply, if the prices are known.
     most: Option<Cost>,
@@ -18,17 +21,17 @@ pub(super) struct SamplingBudget {
 }
 
 /// Estimates the highest number of input tokens: a token has at least one byte.
-pub(super) fn most(bytes: usize, tokens: Option<u32>) -> Usage {
+pub fn most_usage(bytes: usize, tokens: Option<u32>) -> Usage {
     Usage { input: Some(bytes as u64), output: tokens.map(u64::from), ..Usage::default() }
 }
 
 impl SamplingBudget {
-    pub(super) fn new(meter: CostMeter, most: Option<Cost>, unknown: Arc<AtomicBool>) -> Self {
+    pub fn new(meter: CostMeter, most: Option<Cost>, unknown: Arc<AtomicBool>) -> Self {
         Self { meter, most, unknown, open: AtomicBool::new(false) }
     }
 
     /// All costs are recorded.
-    pub(super) fn close(&self) {
+    pub fn close(&self) {
         self.open.store(false, Ordering::Relaxed);
     }
 

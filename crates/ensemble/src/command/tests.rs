@@ -1,4 +1,0 @@
-//! Commands: their lines, and their lives.
-
-mod lines;
-mod lives;
