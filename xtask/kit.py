@@ -212,11 +212,11 @@ class Remote:
 class Kit:
     """Packages at the versions of a lock file: a directory with `package.json`, or a file of `name==version` for pip.
 
-    Nothing of theirs runs while they are installed: npm runs no scripts, pip builds nothing.
+    Nothing of theirs runs while they are installed: npm runs no scripts, pip builds nothing. `options` are of `npm ci`.
     """
 
-    def __init__(self, source):
-        self.source, self.is_npm = ROOT / "xtask" / source, not source.endswith(".txt")
+    def __init__(self, source, *options):
+        self.source, self.is_npm, self.options = ROOT / "xtask" / source, not source.endswith(".txt"), options
 
     def install(self, directory, name=None):
         """Installs the packages below the directory, unless they are there. Half an installation counts as none."""
@@ -233,7 +233,8 @@ class Kit:
         if self.is_npm:
             for file in ("package.json", "package-lock.json"):
                 shutil.copy(self.source / file, self.dir)
-            done(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], cwd=self.dir)
+            npm = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+            done([*npm, *self.options], cwd=self.dir)
         else:
             # The machine's own pip fills the environment: to put a pip into each takes longer than the rest.
             done(["python3", "-m", "venv", "--without-pip", self.dir])

@@ -45,7 +45,30 @@ def judge(results, excused):
     return lines, wrong
 
 
-def clients(binary, python, packages):
+def promptfoo(program, base):
+    """Runs the cases of promptfoo's configuration and yields what it shows of each."""
+    with tempfile.TemporaryDirectory() as home:
+        output = Path(home) / "results.json"
+        words = [program, "eval", "--config", HERE / "promptfoo/cases.json", "--output", output]
+        words += ["--no-cache", "--no-write", "--no-share", "--no-table", "--no-progress-bar"]
+        # It reports even that its telemetry is disabled. No proxy listens there, so nothing leaves the machine.
+        nowhere = {"HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
+        quiet = {"PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1", "PROMPTFOO_CONFIG_DIR": home}
+        env = {"PATH": kit.PATH, "HOME": home, "OPENAI_BASE_URL": base, "OPENAI_API_KEY": TOKEN, **nowhere, **quiet}
+        ran = kit.run(words, 120, cwd=home, env=env)
+        if not output.is_file():
+            raise kit.Failed(f"promptfoo wrote no results\n{ran.told()}")
+        evaluated = json.loads(output.read_text())["results"]["results"]
+    for one in evaluated:
+        case, is_chat = one["testCase"], one["provider"]["label"] == "chat"
+        result = {"client": "promptfoo" if is_chat else "promptfoo, responses", "case": case["description"]}
+        wanted, error = case["metadata"].get("error"), one.get("error") or ""
+        if wanted not in error if wanted else not one["success"]:
+            result["wrong"] = f"{error or 'no error'}\n{one.get('response', {}).get('output')}"
+        yield {**result, "shown": case["metadata"].get("shown")}
+
+
+def clients(binary, python, packages, evaluator):
     """Runs the cases and returns what each wrote."""
     results = []
     with tempfile.TemporaryDirectory() as home, kit.Remote(["node", HERE / "model.mjs", "{port}"]) as model:
@@ -62,6 +85,7 @@ def clients(binary, python, packages):
                 if ran.code != 0:
                     raise kit.Failed(f"the cases did not end\n{ran.report()}\n{server.output()}")
                 results += map(json.loads, ran.stdout.splitlines())
+            results += promptfoo(evaluator, base)
     return results
 
 
@@ -76,7 +100,8 @@ def suite():
     if ran.code != 0:
         print(ran.stderr, end="", file=sys.stderr)
     packages = kit.Kit("openai/npm").install(directory)
-    results = clients(binary, python, packages)
+    evaluator = kit.Kit("openai/promptfoo", "--omit=optional").install(directory).program("promptfoo")
+    results = clients(binary, python, packages, evaluator)
     lines, wrong = judge(results, exceptions((HERE / "exceptions.txt").read_text()))
     print("\n".join(lines))
     print(f"{len(results)} cases, {wrong} wrong")
