@@ -17,8 +17,10 @@ pub(super) struct Route {
     summary: &'static str,
     /// The known parameters of the query. Their descriptions are the parameters `query.NAME`.
     pub(super) query: &'static [&'static str],
+    /// Headers that mean something on this route only. Their descriptions are the parameters `header.NAME`.
+    headers: &'static [&'static str],
     request: Body,
-    /// Bodies of requests, by their names in `components.json`.
+    /// Bodies of requests, by their names in `components.json`: all of the one media type, or one of each.
     examples: &'static [&'static str],
     answers: &'static [(u16, Body)],
 }
@@ -71,12 +73,26 @@ enum Body {
 }
 
 const fn route(method: &'static str, path: &'static str, action: Action, summary: &'static str) -> Route {
-    Route { method, path, action, summary, query: &[], request: Nothing, examples: &[], answers: &[] }
+    Route {
+        method,
+        path,
+        action,
+        summary,
+        query: &[],
+        headers: &[],
+        request: Nothing,
+        examples: &[],
+        answers: &[],
+    }
 }
 
 impl Route {
     const fn query(self, query: &'static [&'static str]) -> Self {
         Self { query, ..self }
+    }
+
+    const fn headers(self, headers: &'static [&'static str]) -> Self {
+        Self { headers, ..self }
     }
 
     const fn takes(self, request: Body, examples: &'static [&'static str]) -> Self {
@@ -135,11 +151,17 @@ const ROUTES: &[Route] = &[
         Action::Run,
         "Run a turn (AG-UI 1.0). With `Accept: application/json` the turn runs on without its client",
     )
+    .headers(&["Idempotency-Key"])
     .takes(Json("RunAgentInput"), &["ask", "askForApproval", "resume", "askAlone"])
     .gives(&[(200, Events("Event")), (202, Json("Begun"))]),
-    route("POST", "/api/comparisons", Action::Compare, "Ask two to four models, each in a session of its own")
-        .takes(Json("NewComparison"), &["compare"])
-        .gives(&[(201, Json("Comparison"))]),
+    route(
+        "POST",
+        "/api/comparisons",
+        Action::Compare,
+        "Ask two to four models, each in a session of its own",
+    )
+    .takes(Json("NewComparison"), &["compare"])
+    .gives(&[(201, Json("Comparison"))]),
     route(
         "POST",
         "/api/comparisons/{comparison}/take",
@@ -164,7 +186,7 @@ const ROUTES: &[Route] = &[
         .takes(Json("Description"), &["describe"])
         .gives(&[(201, Json("Session"))]),
     route("POST", "/api/sessions/import", Action::ImportSession, "Import an exported document")
-        .takes(Import, &["document"])
+        .takes(Import, &["document", "lines"])
         .gives(&[(201, Json("Session"))]),
     route("GET", "/api/sessions/{session}", Action::ShowSession, "Show a session with its messages")
         .query(&["from", "limit"])
@@ -201,9 +223,10 @@ const ROUTES: &[Route] = &[
         "GET",
         "/api/sessions/{session}/events",
         Action::FollowSession,
-        "Follow a session from a position on, which the header `Last-Event-ID` or `after` names, or from now on",
+        "Follow a session from a position on, or from now on",
     )
     .query(&["after"])
+    .headers(&["Last-Event-ID"])
     .gives(&[(200, Events("Event"))]),
 ];
 
@@ -248,14 +271,16 @@ impl Route {
         let of_path = segments(self.path).filter_map(|name| name.strip_prefix('{')?.strip_suffix('}'));
         let parameters = of_path.map(|name| format!("path.{name}"));
         let parameters = parameters.chain(self.query.iter().map(|name| format!("query.{name}")));
+        let parameters = parameters.chain(self.headers.iter().map(|name| format!("header.{name}")));
         let parameters: Vec<Value> = parameters.map(|name| reference("parameters", &name)).collect();
         let mut operation = json!({ "operationId": self.id(), "summary": self.summary });
         if !parameters.is_empty() {
             operation["parameters"] = parameters.into();
         }
         if let Some(mut content) = self.request.content() {
-            if let Some(media) = content.values_mut().next() {
-                for name in self.examples {
+            let last = content.len().saturating_sub(1);
+            for (index, name) in self.examples.iter().enumerate() {
+                if let Some(media) = content.values_mut().nth(index.min(last)) {
                     media["examples"][*name] = reference("examples", name);
                 }
             }
@@ -360,6 +385,20 @@ mod tests {
                 assert!(used.contains(&format!("/components/{kind}/{name}")), "{kind}/{name} is not used");
             }
         }
+    }
+
+    /// An error about another word names all words of a type.
+    fn words<T: serde::de::DeserializeOwned>() -> Vec<String> {
+        let error = serde_json::from_value::<T>(json!("nonesuch")).err().unwrap().to_string();
+        error.split('`').skip(1).step_by(2).skip(1).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn enumerations_have_the_words_of_their_types() {
+        let document = document();
+        let of = |name: &str| document["components"]["schemas"][name]["enum"].clone();
+        assert_eq!(of("Outcome"), json!(words::<converse_canister::Outcome>()));
+        assert_eq!(of("Choice"), json!(words::<super::super::waiting::Choice>()));
     }
 
     #[test]

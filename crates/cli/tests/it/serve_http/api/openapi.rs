@@ -1,5 +1,7 @@
 //! The OpenAPI document: every example in it is sent, and every answer fits its schema.
 
+use std::collections::BTreeSet;
+
 use converse_testkit::hang_guard::wait_until;
 
 use super::*;
@@ -49,26 +51,33 @@ effects = "read"
 argv = ["tail", "-f", "/dev/null"]
 "#;
 
-/// The document, and the ids that the server has chosen instead of those of the examples.
+/// The document, the ids that the server has chosen instead of those of the examples, and what was seen.
 struct Story<'g> {
     gate: &'g Gate,
     document: Value,
     ids: Vec<(String, String)>,
+    /// Operations with a status and a media type of their answers.
+    seen: BTreeSet<String>,
+    /// Pointers to examples that were sent.
+    sent: BTreeSet<String>,
 }
 
-/// What is sent: the query, the media type and the text of the body, and the documented status.
+/// What is sent.
+#[derive(Clone)]
 struct Sent {
-    query: String,
+    query: Vec<(String, String)>,
+    header: Option<(String, String)>,
+    /// Media type and text.
     body: Option<(String, String)>,
+    /// The documented status.
     status: String,
 }
 
 impl Story<'_> {
-    fn resolved<'v>(&'v self, value: &'v Value) -> &'v Value {
-        match value["$ref"].as_str() {
-            Some(place) => self.document.pointer(place.trim_start_matches('#')).unwrap(),
-            None => value,
-        }
+    /// Follows a reference, and returns where it leads.
+    fn resolved(&self, value: &Value) -> (String, Value) {
+        let place = value["$ref"].as_str().unwrap().trim_start_matches('#');
+        (place.to_owned(), self.document.pointer(place).unwrap().clone())
     }
 
     /// Returns method, path and description of an operation.
@@ -78,36 +87,66 @@ impl Story<'_> {
         (method, path, operation)
     }
 
-    fn requests(&self, operation: &Value, parameters: &[&Value]) -> Vec<Sent> {
-        let usual = operation["responses"].as_object().unwrap().keys().next().unwrap().clone();
-        let of_query = parameters.iter().filter(|one| one["in"] == "query");
-        let pairs = of_query.filter_map(|one| {
-            let value = match &one["example"] {
-                Value::Null => return None,
+    /// Returns the parameters of an operation with an example: where they are, their name, the example and the schema.
+    fn parameters(&mut self, operation: &Value) -> Vec<(String, String, String, Value)> {
+        let list = operation["parameters"].as_array().cloned().unwrap_or_default();
+        let mut parameters = Vec::new();
+        for one in list {
+            let (place, parameter) = self.resolved(&one);
+            let example = match &parameter["example"] {
+                Value::Null => continue,
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
             };
-            Some(format!("{}={value}", one["name"].as_str().unwrap()))
-        });
-        let query = pairs.collect::<Vec<_>>().join("&");
+            self.fits(&parameter["schema"], &parameter["example"], &place);
+            self.sent.insert(format!("{place}/example"));
+            let text = |key: &str| parameter[key].as_str().unwrap().to_owned();
+            parameters.push((text("in"), text("name"), example, parameter["schema"].clone()));
+        }
+        parameters
+    }
+
+    /// Without a body: nothing, all parameters of the query, each value of an enumeration, and each header. Otherwise each
+    /// example of a body.
+    fn requests(&mut self, operation: &Value, parameters: &[(String, String, String, Value)]) -> Vec<Sent> {
+        let of = |place: &'static str| parameters.iter().filter(move |one| one.0 == place);
+        let query: Vec<_> = of("query").map(|(_, name, value, _)| (name.clone(), value.clone())).collect();
+        let headers = of("header").map(|(_, name, value, _)| Some((name.clone(), value.clone())));
+        let usual = operation["responses"].as_object().unwrap().keys().next().unwrap().clone();
+        let bare = Sent { query: Vec::new(), header: None, body: None, status: usual };
         let Some(content) = operation["requestBody"]["content"].as_object() else {
-            let bare = Sent { query: String::new(), body: None, status: usual.clone() };
-            let full = (!query.is_empty()).then_some(Sent { query, body: None, status: usual });
-            return [bare].into_iter().chain(full).collect();
-        };
-        let (kind, media) = content.iter().next().unwrap();
-        let examples = media["examples"].as_object().unwrap().values();
-        let sent = examples.map(|example| {
-            let example = self.resolved(example);
-            if !media["schema"].is_null() {
-                self.fits(&media["schema"], &example["value"], "an example of a request");
+            let mut requests = vec![bare.clone()];
+            requests.extend((!query.is_empty()).then(|| Sent { query: query.clone(), ..bare.clone() }));
+            for (at, (.., schema)) in of("query").enumerate() {
+                for value in schema["enum"].as_array().into_iter().flatten() {
+                    let mut query = query.clone();
+                    query[at].1 = value.as_str().unwrap().to_owned();
+                    requests.push(Sent { query, ..bare.clone() });
+                }
             }
-            let text = example["value"].as_str().map_or_else(|| example["value"].to_string(), str::to_owned);
-            let kind = kind.replace("*/*", "application/octet-stream");
-            let status = example["x-status"].as_u64().map_or(usual.clone(), |status| status.to_string());
-            Sent { query: query.clone(), body: Some((kind, text)), status }
-        });
-        sent.collect()
+            requests.extend(headers.map(|header| Sent { header, ..bare.clone() }));
+            return requests;
+        };
+        // A key of idempotency belongs to one request.
+        let mut headers = headers.chain(std::iter::repeat(None));
+        let mut requests = Vec::new();
+        for (kind, media) in content {
+            let examples = media["examples"].as_object().unwrap_or_else(|| panic!("no example of {kind}"));
+            for example in examples.values() {
+                let (place, example) = self.resolved(example);
+                self.sent.insert(place.clone());
+                let value = &example["value"];
+                if !media["schema"].is_null() {
+                    self.fits(&media["schema"], value, &place);
+                }
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let kind = kind.replace("*/*", "application/octet-stream");
+                let status = example["x-status"].as_u64().map_or(bare.status.clone(), |one| one.to_string());
+                let (query, header) = (query.clone(), headers.next().flatten());
+                requests.push(Sent { query, header, body: Some((kind, text)), status });
+            }
+        }
+        requests
     }
 
     /// With no other keys than those of the document.
@@ -118,14 +157,12 @@ impl Story<'_> {
     }
 
     fn run(&mut self, id: &str) {
-        let (method, path, operation) = self.operation(id);
-        let parameters: Vec<Value> = operation["parameters"].as_array().cloned().unwrap_or_default();
-        let parameters: Vec<&Value> = parameters.iter().map(|one| self.resolved(one)).collect();
-        let mut path = path;
-        for one in parameters.iter().filter(|one| one["in"] == "path") {
-            let (name, value) = (one["name"].as_str().unwrap(), one["example"].as_str().unwrap());
+        let (method, mut path, operation) = self.operation(id);
+        let parameters = self.parameters(&operation);
+        for (_, name, value, _) in parameters.iter().filter(|one| one.0 == "path") {
             path = path.replace(&format!("{{{name}}}"), value);
         }
+        self.refuses_other_keys(&method, &path, &operation);
         let requests = self.requests(&operation, &parameters);
         assert!(!requests.is_empty(), "{id} has no example");
         for sent in requests {
@@ -139,29 +176,61 @@ impl Story<'_> {
         }
     }
 
-    fn answered(&self, id: &str, method: &str, path: &str, operation: &Value, sent: &Sent) -> Value {
-        let real =
-            |text: &str| self.ids.iter().fold(text.to_owned(), |text, (old, new)| text.replace(old, new));
-        let what = format!("{method} {path}?{} {}", sent.query, sent.status);
+    /// Replaces the ids of the examples by those of the server.
+    fn real(&self, text: &str) -> String {
+        self.ids.iter().fold(text.to_owned(), |text, (old, new)| text.replace(old, new))
+    }
+
+    /// Compares the keys of a body's schema with those that the server reads: it names them if it gets another one.
+    fn refuses_other_keys(&self, method: &str, path: &str, operation: &Value) {
+        let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+        if schema.is_null() || schema["$ref"] == "#/components/schemas/Document" {
+            return;
+        }
+        let (_, schema) = self.resolved(schema);
+        let mut bodies = vec![(schema.clone(), json!({ "nonesuch": 1 }))];
+        let options = &self.document["components"]["schemas"]["TurnOptions"];
+        if !schema["properties"]["forwardedProps"].is_null() {
+            bodies.push((options.clone(), json!({ "forwardedProps": { "nonesuch": 1 } })));
+        }
+        for (schema, body) in bodies {
+            let (status, answer) = send(self.gate, method, &self.real(path), TOKEN, &body);
+            let body: Value = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
+            let message = body["error"]["message"].as_str().unwrap();
+            let named: BTreeSet<&str> = message.split('`').skip(1).step_by(2).skip(1).collect();
+            let documented = schema["properties"].as_object().unwrap().keys().map(String::as_str);
+            assert_eq!((status, named), (400, documented.collect()), "{method} {path}: {message}");
+        }
+    }
+
+    fn answered(&mut self, id: &str, method: &str, path: &str, operation: &Value, sent: &Sent) -> Value {
+        let what = format!("{method} {path}?{:?} {:?} {}", sent.query, sent.header, sent.status);
         let response = &operation["responses"][&sent.status];
         let content = response["content"].as_object();
         let accept = content.and_then(|content| content.keys().next()).map_or("*/*", String::as_str);
-        let body = sent.body.as_ref().map(|(kind, text)| (kind, real(text)));
-        let (kind, text) =
-            body.as_ref().map_or(("application/json", ""), |(kind, text)| (kind.as_str(), text.as_str()));
-        let path = if sent.query.is_empty() { real(path) } else { format!("{}?{}", real(path), sent.query) };
+        let (kind, text) = match &sent.body {
+            Some((kind, text)) => (kind.as_str(), self.real(text)),
+            None => ("application/json", String::new()),
+        };
+        let query: Vec<String> = sent.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let path = format!("{}?{}", self.real(path), query.join("&"));
+        let path = path.trim_end_matches('?');
+        let header = sent.header.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
         let more = format!(
-            "authorization: Bearer {TOKEN}\r\naccept: {accept}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n{text}",
+            "authorization: Bearer {TOKEN}\r\naccept: {accept}\r\n{}content-type: {kind}\r\n\
+             content-length: {}\r\n\r\n{text}",
+            header.collect::<String>(),
             text.len()
         );
-        let request = head(self.gate, method, &path, &more);
+        let request = head(self.gate, method, path, &more);
         if accept == "text/event-stream" {
-            let ends = id == "run" || !sent.query.is_empty();
+            let ends = id == "run" || !sent.query.is_empty() || sent.header.is_some();
             let (status, kind, events) = streamed(self.gate, &request, ends);
             assert_eq!((status, kind.starts_with(accept)), (sent.status.clone(), true), "{what}: {events:?}");
             let schema = &response["content"][accept]["schema"]["x-event"];
             assert!(!schema.is_null() && (!ends || !events.is_empty()), "{what}");
             events.iter().for_each(|event| self.fits(schema, event, &what));
+            self.seen.insert(format!("{id} {} {accept}", sent.status));
             return Value::Null;
         }
         let (status, answer) = self.gate.ask(&request);
@@ -169,12 +238,15 @@ impl Story<'_> {
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         let Some(content) = content else {
             assert_eq!(body, "", "{what}");
+            self.seen.insert(format!("{id} {status} nothing"));
             return Value::Null;
         };
         let kind = head.lines().find_map(|line| line.strip_prefix("content-type: ")).unwrap();
         let kind = kind.split(';').next().unwrap();
-        let media = content.get(kind).or_else(|| content.get("*/*"));
-        let media = media.unwrap_or_else(|| panic!("{what}: {kind} is not documented"));
+        let kind = if content.contains_key(kind) { kind } else { "*/*" };
+        let media =
+            content.get(kind).unwrap_or_else(|| panic!("{what}: this type is not documented: {head}"));
+        self.seen.insert(format!("{id} {status} {kind}"));
         if kind != "application/json" {
             return Value::Null;
         }
@@ -212,6 +284,46 @@ fn operations(document: &Value) -> Vec<(String, String, Value)> {
         methods.map(move |(method, one)| (method.to_ascii_uppercase(), path.clone(), one.clone()))
     });
     all.collect()
+}
+
+/// Returns the documented answers, as [`Story`] notes them.
+fn documented(document: &Value) -> BTreeSet<String> {
+    let mut all = BTreeSet::new();
+    for (.., operation) in operations(document) {
+        let id = operation["operationId"].as_str().unwrap();
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            match response["content"].as_object() {
+                Some(content) => all.extend(content.keys().map(|kind| format!("{id} {status} {kind}"))),
+                None if status == "default" => {}
+                None => all.extend([format!("{id} {status} nothing")]),
+            }
+        }
+    }
+    all
+}
+
+/// Collects pointers to all examples of the document.
+fn examples(value: &Value, pointer: &str, found: &mut BTreeSet<String>) {
+    let Value::Object(object) = value else {
+        let list = value.as_array().into_iter().flatten().enumerate();
+        list.for_each(|(index, value)| examples(value, &format!("{pointer}/{index}"), found));
+        return;
+    };
+    for (key, value) in object {
+        let pointer = format!("{pointer}/{key}");
+        if key == "example" {
+            found.insert(pointer);
+        } else if key == "examples" {
+            let named =
+                value.as_object().unwrap().iter().map(|(name, example)| match example["$ref"].as_str() {
+                    Some(place) => place.trim_start_matches('#').to_owned(),
+                    None => format!("{pointer}/{name}"),
+                });
+            found.extend(named);
+        } else {
+            examples(value, &pointer, found);
+        }
+    }
 }
 
 fn faults(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
@@ -284,7 +396,8 @@ fn every_example_is_answered_as_documented() {
     told.sort();
     assert_eq!(told, named, "an operation has no place in the story");
 
-    let mut story = Story { gate: &gate, document, ids: Vec::new() };
+    let mut story =
+        Story { gate: &gate, document, ids: Vec::new(), seen: BTreeSet::new(), sent: BTreeSet::new() };
     for id in STORY {
         if id == "cancelRun" {
             let session = &story.document["components"]["parameters"]["path.session"]["example"];
@@ -300,6 +413,10 @@ fn every_example_is_answered_as_documented() {
         }
         story.run(id);
     }
+    let mut all = BTreeSet::new();
+    examples(&story.document, "", &mut all);
+    assert_eq!(story.sent, all, "an example is not sent");
+    assert_eq!(story.seen, documented(&story.document), "an answer is documented and not given");
     assert_eq!(std::fs::read_to_string(env.path("work/note.txt")).unwrap(), "hello");
     assert_eq!(std::fs::read_to_string(env.path("work/other.txt")).unwrap(), "hello");
 }
