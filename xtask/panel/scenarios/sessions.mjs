@@ -60,18 +60,34 @@ export default {
   },
 
   "an export is imported again": async ({ open, model, server }) => {
-    const question = fresh("Export me");
-    await made(server, model, question);
     const page = await open();
-    const download = page.waitForEvent("download");
-    await menu(page, question, "Export as JSON");
-    const file = await (await download).path();
-    holds(fs.readFileSync(file, "utf8").includes(question), "the export has the question");
-    const chooser = page.waitForEvent("filechooser");
-    await page.getByRole("button", { name: "Import" }).click();
-    await (await chooser).setFiles({ name: "session.json", mimeType: "application/json", buffer: fs.readFileSync(file) });
-    await says(page, `Answer to ${question}.`);
-    await until("there are two of them", async () => (await list(page).getByRole("link", { name: question }).count()) === 2);
+    for (const [format, name, mimeType] of [["JSON", "session.json", "application/json"], ["JSON Lines", "session.jsonl", ""]]) {
+      const question = fresh("Export me");
+      await made(server, model, question);
+      const download = page.waitForEvent("download");
+      await menu(page, question, `Export as ${format}`);
+      const file = await (await download).path();
+      holds(fs.readFileSync(file, "utf8").includes(question), "the export has the question");
+      const chooser = page.waitForEvent("filechooser");
+      await page.getByRole("button", { name: "Import" }).click();
+      await (await chooser).setFiles({ name, mimeType, buffer: fs.readFileSync(file) });
+      await says(page, `Answer to ${question}.`);
+      await until("there are two of them", async () => (await list(page).getByRole("link", { name: question }).count()) === 2);
+    }
+  },
+
+  "the conversations of a project": async ({ open, model, server }) => {
+    const question = fresh("Of the project");
+    const document = await server.get(`/api/sessions/${await made(server, model, question)}/export?format=json`);
+    // An imported session is of no project.
+    await server.post("/api/sessions/import", document);
+    const page = await open(), links = list(page).getByRole("link", { name: question });
+    await until("both are listed", async () => (await links.count()) === 2);
+    await page.getByText("Filters", { exact: true }).click();
+    await page.getByRole("combobox", { name: "Project" }).selectOption({ index: 1 });
+    await until("one is listed", async () => (await links.count()) === 1);
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await until("both are listed again", async () => (await links.count()) === 2);
   },
 
   "a new conversation appears in the list of the other browser": async ({ open, model }) => {

@@ -135,6 +135,19 @@ export default {
     await card(page, "lab.echo").waitFor();
   },
 
+  "figures: of one project": async ({ open, model, server }) => {
+    await made(server, model, fresh("For the project"), [{ call: ["lab.echo", { text: "here" }] }], [{ text: "Counted." }]);
+    const page = await open("#/figures?by=tool");
+    const project = page.locator(".controls").getByLabel("Project");
+    const asked = page.waitForRequest(/figures\?.*project=/);
+    await project.selectOption({ index: 1 });
+    equal(new URL((await asked).url()).searchParams.get("project"), (await server.get("/api/status")).project);
+    await page.locator("figure.latency").getByRole("link", { name: /^lab\.echo/ }).click();
+    await page.getByRole("region", { name: "Invocations: lab.echo" }).getByRole("row").nth(1).waitFor();
+    await project.selectOption({ index: 0 });
+    await page.waitForURL((address) => !address.hash.includes("project="));
+  },
+
   "figures: by day, model and tool, with a table": async ({ open, model, server }) => {
     await made(server, model, fresh("For the table"), [{ call: ["lab.fail", {}] }], [{ text: "Failed." }]);
     const page = await open("#/figures");

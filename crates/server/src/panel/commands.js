@@ -20,7 +20,7 @@ export function sessionMenu(ctx, item, { changed = () => {}, gone = () => {} } =
   return [
     { label: t("sessions.rename"), icon: "pencil", run: async () => change(await field(t("sessions.rename"), t("sessions.name"), item.name ?? "", (value) => ({ name: value }))) },
     { label: t("sessions.tags"), icon: "tag", run: async () => change(await field(t("sessions.tags"), t("sessions.tagsLabel"), (item.tags ?? []).join(", "), (value) => ({ tags: [...new Set(value.split(",").map((tag) => tag.trim()).filter(Boolean))] }))) },
-    ...[["markdown", "Markdown"], ["html", "HTML"], ["json", "JSON"]].map(([format, label]) => ({ label: t("sessions.export", { format: label }), icon: "download", run: () => download(`${path}/export?format=${format}`) })),
+    ...[["markdown", "Markdown"], ["html", "HTML"], ["json", "JSON"], ["jsonl", "JSON Lines"]].map(([format, label]) => ({ label: t("sessions.export", { format: label }), icon: "download", run: () => download(`${path}/export?format=${format}`) })),
     { label: t("sessions.delete"), icon: "trash", danger: true, run: async () => {
       if (!await confirm(t("sessions.deleteTitle"), visible(t("sessions.deleteText", { name: titleOf(item).slice(0, 200) })), { yes: t("sessions.delete"), no: t("common.cancel"), danger: true })) return;
       try { await ctx.api.del(path); gone(); ctx.events.emit({ type: "changed" }); } catch (error) { toast(error.message, { kind: "error", hint: error.hint }); }

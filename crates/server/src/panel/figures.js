@@ -1,6 +1,7 @@
 // Plots of what turns and tools cost: each bar leads to the invocations behind it, and each plot has a table.
 import { name as bdi } from "./content.js";
 import { button, h, replace, s } from "./dom.js";
+import { status } from "./state.js";
 import { compact, duration, extend, money, number, t, when } from "./strings.js";
 
 extend({
@@ -38,12 +39,12 @@ const address = (query) => `#/figures?${new URLSearchParams(Object.entries(query
 export async function render(root, params, ctx) {
   const by = DIMENSIONS.includes(params.by) ? params.by : "day";
   const query = { by, since: params.since ?? day(29), until: params.until, project: params.project };
-  const figures = await ctx.api.get("/api/figures", query, { signal: ctx.signal });
+  const [figures, info] = await Promise.all([ctx.api.get("/api/figures", query, { signal: ctx.signal }), status().catch(() => ({}))]);
   const rows = by === "day" ? everyDay(figures.rows) : figures.rows;
   const link = (row, failed) => address({ ...query, key: row.key, failed: failed && "1" });
   const plots = h("div", { class: "plots" });
   const behind = h("section", { class: "behind", tabindex: "-1" });
-  replace(root, h("h1", null, t("nav.figures")), controls(query, ctx), tiles(figures.total),
+  replace(root, h("h1", null, t("nav.figures")), controls(query, ctx, info.project), tiles(figures.total),
     rows.length ? [plots, h("details", { class: "numbers" }, h("summary", null, t("figures.table")), numbers(rows, figures.total, by, link))] : h("p", { class: "dim" }, t("figures.nothing")), behind);
   const draw = () => {
     const width = plots.clientWidth, columns = width >= 760 ? 2 : 1;
@@ -68,12 +69,13 @@ function everyDay(rows) {
   return all;
 }
 
-function controls(query, ctx) {
+function controls(query, ctx, here) {
   const change = (more) => ctx.go(address({ ...query, ...more }));
+  const projects = [...new Set([here, query.project].filter(Boolean))];
   const date = (key) => h("label", { class: "field" }, t(`figures.${key}`), h("input", { type: "date", value: query[key] ?? "", onchange: (event) => change({ [key]: event.target.value }) }));
   return h("div", { class: "row wrap controls" },
     h("div", { class: "row", role: "group", "aria-label": t("figures.by") }, h("span", { class: "dim" }, t("figures.by")), DIMENSIONS.map((one) => h("a", { class: "choice", href: address({ ...query, by: one }), "aria-current": one === query.by ? "true" : null }, t(`figures.${one}`)))),
-    date("since"), date("until"), query.project && h("span", { class: "chip" }, t("figures.project"), ": ", bdi(query.project), h("a", { href: address({ ...query, project: undefined }) }, " ", t("figures.clear"))));
+    date("since"), date("until"), projects.length > 0 && h("label", { class: "field" }, t("figures.project"), h("select", { onchange: (event) => change({ project: event.target.value }) }, h("option", { value: "" }, t("sessions.anyProject")), projects.map((one) => h("option", { value: one, selected: one === query.project }, one.length > 60 ? `…${one.slice(-60)}` : one)))));
 }
 
 const tiles = (total) => h("dl", { class: "tiles" }, COLUMNS.map(([name, text]) => h("div", null, h("dt", null, t(`figures.${name}`)), h("dd", null, text(total)))));
