@@ -371,6 +371,19 @@ mod tests {
     }
 
     #[test]
+    fn the_page_of_the_api_lists_every_route() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/api.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let is_request = |line: &&str| line.split('`').nth(1).is_some_and(|code| code.contains(" /api/"));
+        let rows_of_page = page.lines().filter(|line| line.starts_with("| `")).filter(is_request);
+        let mut documented: Vec<&str> = rows_of_page.collect();
+        let mut rows: Vec<String> = ROUTES.iter().map(Route::row).collect();
+        documented.sort_unstable();
+        rows.sort_unstable();
+        assert_eq!(documented, rows, "the rows of docs/reference/api.md");
+    }
+
+    #[test]
     fn every_reference_leads_to_a_component_and_every_component_is_used() {
         let document = document();
         let text = document.to_string();
@@ -384,6 +397,13 @@ mod tests {
             for name in document["components"][kind].as_object().unwrap().keys() {
                 assert!(used.contains(&format!("/components/{kind}/{name}")), "{kind}/{name} is not used");
             }
+        }
+    }
+
+    impl Route {
+        fn row(&self) -> String {
+            let query: Vec<String> = self.query.iter().map(|name| format!("`{name}`")).collect();
+            format!("| `{} {}` | {} | {} |", self.method, self.path, query.join(", "), self.summary)
         }
     }
 
