@@ -12,6 +12,7 @@ mod entries;
 mod idempotency;
 mod observing;
 mod pages;
+mod question;
 mod responses;
 mod turns;
 

@@ -3,7 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use converse_canister::{Arguments, Decision};
+use converse_canister::{Arguments, Decision, Digest};
 use converse_engine::{ApprovalPolicy, AskApprover, InvocationReport, PolicyDecision};
 use converse_ensemble::{Pending, Roster};
 use converse_host::audit::AuditSink;
@@ -18,6 +18,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::question::question_digest;
 use super::turns::Place;
 
 /// One call. It goes on if its client leaves, so that its end is recorded.
@@ -29,8 +30,8 @@ pub(crate) struct CallJob {
     /// The name that models see.
     pub(crate) tool: String,
     pub(crate) arguments: Arguments,
-    /// The person has seen the question of this call and approves.
-    pub(crate) approved: bool,
+    /// The question that the person has seen and approves.
+    pub(crate) approved: Option<Digest>,
     pub(crate) answer: oneshot::Sender<Result<InvocationReport, Failure>>,
     pub(crate) place: Place,
 }
@@ -61,13 +62,14 @@ impl CallJob {
 
 /// The person who calls the tool.
 struct Person {
-    approved: bool,
+    /// The question that was approved.
+    approved: Option<Digest>,
 }
 
 impl ApprovalPolicy for Person {
     fn decide<'a>(&'a self, pending: &'a Pending) -> BoxFuture<'a, PolicyDecision> {
-        if !self.approved {
-            // A rule has changed since the call was judged.
+        if self.approved != Some(question_digest(pending)) {
+            // A rule or a file has changed since the call was judged.
             let nobody = AskApprover(None);
             return async move { nobody.decide(pending).await }.boxed();
         }

@@ -103,7 +103,8 @@ impl Front {
             earlier.as_ref().filter(|_| !answers.is_empty()).map(|(id, _)| (id.clone(), files.clone()));
         let files = if request.store { Some(files.ok_or_else(no_home)?) } else { None };
         let answered = answers.iter().map(|(id, answer)| (id.clone(), answer.request_id.clone())).collect();
-        let responder = ResponseApprover::new(answers, self.redactor.clone(), files.is_some());
+        let questions = earlier.as_ref().map(|(_, record)| record.questions.clone()).unwrap_or_default();
+        let responder = ResponseApprover::new(answers, questions, self.redactor.clone(), files.is_some());
         let asked = Arc::clone(&responder.asked);
         let (roster, approver): (_, Arc<dyn Approver>) = if request.tools.offers_clients() {
             let clients = request.tools.tools.clone();
@@ -136,6 +137,7 @@ impl Front {
                 input: request.input_items(&id),
                 transcript: kept,
                 asked: Vec::new(),
+                questions: HashMap::new(),
             };
             Keeper { files, record }
         });

@@ -6,14 +6,14 @@ import { extend, t } from "./strings.js";
 
 extend({
   en: {
-    "decision.ask": "Allow this invocation?", "decision.rule": "Rule that asks", "decision.effects": "Effects", "decision.labels": "Data in this conversation", "decision.sandbox": "Sandbox",
+    "decision.ask": "Allow this invocation?", "decision.rule": "Rule that asks", "decision.effects": "Effects", "decision.reaches": "File", "decision.labels": "Data in this conversation", "decision.sandbox": "Sandbox",
     "decision.once": "Allow once", "decision.session": "Allow for this session", "decision.always": "Always allow", "decision.deny": "Deny", "decision.pattern": "“Always” covers", "decision.sessionReach": "This tool with any arguments, in this conversation, until the server ends",
     "decision.comment": "Reason, which the model reads", "decision.edit": "Edit parameters", "decision.editing": "Parameters as JSON", "decision.badJson": "The parameters are not a JSON object: {reason}",
     "decision.sent": "Answered", "decision.already": "This approval was answered elsewhere.", "decision.exact": "only this exact invocation",
     "decision.done.once": "Allowed once", "decision.done.session": "Allowed for this session", "decision.done.always": "Always allowed", "decision.done.deny": "Denied", "decision.by": "by {by}",
   },
   ru: {
-    "decision.ask": "Разрешить этот вызов?", "decision.rule": "Правило, которое спрашивает", "decision.effects": "Действие", "decision.labels": "Данные в беседе", "decision.sandbox": "Песочница",
+    "decision.ask": "Разрешить этот вызов?", "decision.rule": "Правило, которое спрашивает", "decision.effects": "Действие", "decision.reaches": "Файл", "decision.labels": "Данные в беседе", "decision.sandbox": "Песочница",
     "decision.once": "Разрешить один раз", "decision.session": "Разрешить в этой беседе", "decision.always": "Разрешать всегда", "decision.deny": "Запретить", "decision.pattern": "«Всегда» распространяется на", "decision.sessionReach": "Этот инструмент с любыми параметрами, в этой беседе, пока работает сервер",
     "decision.comment": "Причина, её прочтёт модель", "decision.edit": "Изменить параметры", "decision.editing": "Параметры в JSON", "decision.badJson": "Параметры — не объект JSON: {reason}",
     "decision.sent": "Отвечено", "decision.already": "На этот запрос уже ответили в другом месте.", "decision.exact": "только этот самый вызов",
@@ -78,6 +78,7 @@ export function decisionForm(approval, onDecide, { titled = false, only } = {}) 
     args,
     h("dl", { class: "pairs" },
       (approval.rule || approval.place) && [h("dt", null, t("decision.rule")), h("dd", null, h("code", null, visible(approval.rule ?? "")), approval.place && !approval.rule?.includes(`${approval.place.file}:${approval.place.line}`) && h("span", { class: "dim place" }, " ", name(`${approval.place.file}:${approval.place.line}`)))],
+      approval.reaches && [h("dt", null, t("decision.reaches")), h("dd", null, h("code", null, visible(approval.reaches)))],
       approval.effects && [h("dt", null, t("decision.effects")), h("dd", null, visible([approval.effects].flat().join(", ")))],
       approval.labels?.length > 0 && [h("dt", null, t("decision.labels")), h("dd", null, approval.labels.map((label) => h("span", { class: "chip warn" }, name(label))))],
       approval.sandbox && [h("dt", null, t("decision.sandbox")), h("dd", null, visible(typeof approval.sandbox === "string" ? approval.sandbox : JSON.stringify(approval.sandbox)))],

@@ -110,7 +110,7 @@ function toolBody(ensemble, tool, ctx) {
       const done = await ctx.api.post(path, { arguments: values, ...(approve && { approve }) }, { signal: ctx.signal });
       replace(out, result(done));
     } catch (error) {
-      if (error.code === "needs-approval" && error.body?.approval) replace(out, approval(error.body.approval, (changed) => call(changed ?? values, true), () => { replace(out); run.focus(); }));
+      if (error.code === "needs-approval" && error.body?.approval) replace(out, approval(error.body.approval, (changed) => call(changed ?? values, error.body.approval.digest), () => { replace(out); run.focus(); }));
       else replace(out, failure(error));
     } finally {
       run.disabled = false;

@@ -5,6 +5,7 @@ mod comparisons;
 mod figures;
 mod kept_answers;
 mod openapi;
+mod other_questions;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -105,6 +106,31 @@ fn words(events: &[(String, Value)]) -> String {
 
 fn session_of(events: &[(String, Value)]) -> String {
     events[0].1["threadId"].as_str().unwrap().to_owned()
+}
+
+/// A link below the workspace, which a test leads to another directory: the same arguments then name another file.
+struct Link(std::path::PathBuf);
+
+impl Link {
+    fn new(env: &TestEnv) -> Self {
+        for directory in ["one", "two"] {
+            std::fs::create_dir_all(env.path("work").join(directory)).unwrap();
+        }
+        let link = Self(env.path("work/link"));
+        std::os::unix::fs::symlink("one", &link.0).unwrap();
+        link
+    }
+
+    fn leads_to(&self, directory: &str) {
+        std::fs::remove_file(&self.0).unwrap();
+        std::os::unix::fs::symlink(directory, &self.0).unwrap();
+    }
+
+    /// What is in `note.txt` of both directories.
+    fn written(&self, env: &TestEnv) -> [Option<String>; 2] {
+        ["one", "two"]
+            .map(|directory| std::fs::read_to_string(env.path("work").join(directory).join("note.txt")).ok())
+    }
 }
 
 fn open(env: &TestEnv, flags: &[&str]) -> Gate {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use converse_canister::{Decision, InvocationId};
+use converse_canister::Decision;
 use converse_config::{ArgumentPattern, ArgumentPatterns};
 use converse_ensemble::Pending;
 use converse_host::Approver;
@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 use super::comparisons::Comparison;
 use super::runs::Props;
 use super::waiting::{Answer, Choice, Waiting, WaitingFiles};
+use crate::front::question::question_digest;
 
 /// Writes questions down, and answers them with what was answered.
 pub(super) struct LaterApprover {
@@ -41,8 +42,10 @@ impl LaterApprover {
         Self { comparison, ..self }
     }
 
-    fn id(&self, invocation: &InvocationId) -> String {
-        format!("{}.{invocation}", self.session)
+    /// Returns the id of a question. A call that is asked about again, but not in the same way, is another question: what
+    /// was answered before does not count for it.
+    fn id(&self, pending: &Pending) -> String {
+        format!("{}.{}.{}", self.session, pending.id(), question_digest(pending))
     }
 
     fn interrupt(&self, pending: &Pending) -> Value {
@@ -50,7 +53,7 @@ impl LaterApprover {
         about["patterns"] = self.patterns(pending).into();
         about["decisions"] = self.decisions(pending).into();
         json!({
-            "id": self.id(pending.id()),
+            "id": self.id(pending),
             "reason": "approval",
             "message": format!("{} wants to run", pending.tool()),
             "toolCallId": pending.id().to_string(),
@@ -166,13 +169,13 @@ impl Approver for LaterApprover {
             for one in pending {
                 let question = state.question(self.session, one);
                 if let Some(answer) = state.answers.get(&question) {
-                    answers.entry(self.id(one.id())).or_insert_with(|| answer.clone());
+                    answers.entry(self.id(one)).or_insert_with(|| answer.clone());
                 }
             }
         }
         let silence = || Decision::Deny { rule: "nobody answered".to_owned(), comment: None };
         let decide = |pending: &Pending| {
-            answers.get(&self.id(pending.id())).map_or_else(silence, |answer| self.decision(pending, answer))
+            answers.get(&self.id(pending)).map_or_else(silence, |answer| self.decision(pending, answer))
         };
         let decisions = pending.iter().map(decide).collect();
         self.files.remove(self.session);
@@ -184,12 +187,13 @@ impl Approver for LaterApprover {
     }
 
     fn postpones(&self, pending: &[Pending]) -> bool {
-        let before = self.files.read(self.session).unwrap_or_default();
+        let mut answers = self.files.read(self.session).unwrap_or_default().answers;
+        answers.retain(|id, _| pending.iter().any(|pending| self.id(pending) == *id));
         let interrupts: Vec<Value> = pending.iter().map(|pending| self.interrupt(pending)).collect();
         let mut waiting = Waiting {
             interrupts,
             at: World::now().to_string(),
-            answers: before.answers,
+            answers,
             props: Some(self.props.clone()),
             comparison: self.comparison.as_ref().map(|comparison| comparison.id.clone()),
             questions: BTreeMap::new(),
@@ -198,7 +202,7 @@ impl Approver for LaterApprover {
         let mut state = self.comparison.as_ref().map(|comparison| comparison.state());
         for one in pending {
             let Some(state) = &mut state else { break };
-            let (id, question) = (self.id(one.id()), state.question(self.session, one));
+            let (id, question) = (self.id(one), state.question(self.session, one));
             if let Some(answer) = state.answers.get(&question) {
                 waiting.answers.entry(id.clone()).or_insert_with(|| answer.clone());
             }

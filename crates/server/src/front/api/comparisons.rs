@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use converse_canister::{Canister, Content, Decision, InvocationId, canonical};
+use converse_canister::{Canister, Content, Decision, Digest, InvocationId};
 use converse_ensemble::{Pending, Roster, SharedRuns};
 use converse_host::turn::sessions;
 use converse_host::world::World;
@@ -23,6 +23,7 @@ use super::runs::{NewTurn, Props};
 use super::waiting::{Answer, WaitingFiles};
 use super::{Caller, sessions::PROGRAM};
 use crate::access::Principal;
+use crate::front::question::question_digest;
 use crate::front::{Front, json_reply};
 use crate::http_server::Reply;
 
@@ -51,7 +52,7 @@ pub(super) struct State {
     /// Sessions whose turn has not ended.
     open: HashSet<Uuid>,
     /// Questions about equal calls, of each session in their order.
-    asked: HashMap<(Uuid, String), Vec<InvocationId>>,
+    asked: HashMap<(Uuid, Digest), Vec<InvocationId>>,
     /// Answers, by the question.
     pub(super) answers: HashMap<String, Answer>,
     /// The runs have the calls of the sessions.
@@ -116,13 +117,11 @@ fn recall(roster: &Roster, session: Uuid, store: &Store) {
 }
 
 impl State {
-    /// Identifies a question among those of the other sessions: equal calls of the same definition that the same rule asks
-    /// about. The second such call of one model is equal to the second of another.
+    /// Identifies a question among those of the other sessions: equal calls that are asked about in the same way. The second
+    /// such call of one model is equal to the second of another.
     pub(super) fn question(&mut self, session: Uuid, pending: &Pending) -> String {
-        let definition = pending.binding().definition.to_string();
-        let about = json!([pending.tool(), definition, pending.arguments(), pending.rule()]);
-        let digest = converse_session::digest(canonical(&about).as_ref());
-        let asked = self.asked.entry((session, digest.to_string())).or_default();
+        let digest = question_digest(pending);
+        let asked = self.asked.entry((session, digest)).or_default();
         let place = asked.iter().position(|id| id == pending.id()).unwrap_or_else(|| {
             asked.push(pending.id().clone());
             asked.len() - 1

@@ -28,6 +28,10 @@ impl ApiFailure {
         Self::new(StatusCode::BAD_REQUEST, "bad-request", message)
     }
 
+    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
     pub(super) fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "not-found", "there is no such thing here")
     }

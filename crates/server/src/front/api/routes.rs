@@ -125,7 +125,7 @@ const ROUTES: &[Route] = &[
         "POST",
         "/api/tools/{ensemble}/{tool}",
         Action::CallTool,
-        "Call a tool by hand. 409 `needs-approval` if a rule asks: repeat the call with `approve`",
+        "Call a tool by hand. 409 `needs-approval` if a rule asks: repeat the call with the `approval.digest` of the answer in `approve`",
     )
     .takes(Json("Call"), &["call"])
     .gives(&[(200, Json("CallResult"))]),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use converse_canister::{Arguments, Invocation, InvocationId, TurnId};
+use converse_canister::{Arguments, Digest, Invocation, InvocationId, TurnId};
 use converse_config::{EnsemblePlan, Origin, Scope};
 use converse_ensemble::{Rules, Tool, Verdict};
 use http::StatusCode;
@@ -18,6 +18,7 @@ use super::{Caller, blocking};
 use crate::access::Principal;
 use crate::front::agents::rules_of;
 use crate::front::by_hand::CallJob;
+use crate::front::question::question_digest;
 use crate::front::{Front, json_reply};
 use crate::http_server::Reply;
 
@@ -143,6 +144,7 @@ impl Front {
         }
         let ByHand { arguments, approve } =
             serde_json::from_slice(body).map_err(|error| ApiFailure::bad_request(error.to_string()))?;
+        let approved = approved(&approve)?;
         let tools = self.agents.roster();
         let found = tools.tools_of(ensemble).into_iter().flatten().find(|one| one.invoker.as_str() == tool);
         let found = found.ok_or_else(ApiFailure::not_found)?;
@@ -165,11 +167,13 @@ impl Front {
             Verdict::Allowed(approved) => {
                 Some(json!({ "allowed": true, "rule": self.redactor.clean(&approved.rule) }))
             }
-            Verdict::Ask(pending) if !approve => {
+            Verdict::Ask(pending) if approved != Some(question_digest(&pending)) => {
                 let mut about = about(&pending, &self.redactor);
+                about["digest"] = json!(question_digest(&pending));
                 about["decisions"] = json!(["once", "deny"]);
                 about["patterns"] = json!([]);
-                let message = format!("`{}` needs an approval", pending.tool());
+                let changed = if approved.is_some() { "; the approval is of another question" } else { "" };
+                let message = format!("`{}` needs an approval{changed}", pending.tool());
                 return Err(ApiFailure::needs_approval(message, about));
             }
             Verdict::Ask(pending) => {
@@ -185,7 +189,7 @@ impl Front {
             audits: self.agents.audits(),
             tool,
             arguments,
-            approved: approve,
+            approved,
             answer,
             place,
         });
@@ -212,9 +216,22 @@ impl Front {
 struct ByHand {
     #[serde(default)]
     arguments: Map<String, Value>,
-    /// The person has seen what the call asks for.
+    /// The digest of the question that the person has seen.
     #[serde(default)]
-    approve: bool,
+    approve: Value,
+}
+
+/// Returns the question that is approved.
+fn approved(approve: &Value) -> Result<Option<Digest>, ApiFailure> {
+    let digest = match approve {
+        Value::Null | Value::Bool(false) => return Ok(None),
+        Value::String(text) => Digest::try_from(text.clone()).ok(),
+        _ => None,
+    };
+    digest.map(Some).ok_or_else(|| {
+        ApiFailure::bad_request("`approve` is not the digest of a question")
+            .hint("send the call without `approve`, then repeat it with the `approval.digest` of the answer")
+    })
 }
 
 fn origin(origin: &Origin) -> Value {

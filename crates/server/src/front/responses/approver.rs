@@ -1,8 +1,9 @@
 //! The approver of responses: the turn ends with requests for approval, which the next request answers.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use converse_canister::{Decision, InvocationId};
+use converse_canister::{Decision, Digest, InvocationId};
 use converse_ensemble::Pending;
 use converse_host::Approver;
 use converse_host::secrets::Redactor;
@@ -12,11 +13,15 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::continued::Answers;
+use crate::front::question::question_digest;
+use crate::openai::ApprovalAnswer;
 
 /// An invocation that waits for an approval.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
     pub(super) id: InvocationId,
+    /// Identifies the question: see [`question_digest`].
+    pub(super) question: Digest,
     /// `ensemble.tool`.
     pub(super) tool: String,
     pub(super) arguments: Value,
@@ -25,6 +30,8 @@ pub(super) struct Asked {
 /// Answers with the approvals of this request, and leaves other questions to the next one.
 pub(super) struct ResponseApprover {
     answers: Answers,
+    /// The questions that were answered.
+    questions: HashMap<InvocationId, Digest>,
     redactor: Redactor,
     /// Whether the next request can answer: it names a stored response.
     is_stored: bool,
@@ -33,8 +40,19 @@ pub(super) struct ResponseApprover {
 }
 
 impl ResponseApprover {
-    pub(super) fn new(answers: Answers, redactor: Redactor, is_stored: bool) -> Self {
-        Self { answers, redactor, is_stored, asked: Arc::default() }
+    pub(super) fn new(
+        answers: Answers,
+        questions: HashMap<InvocationId, Digest>,
+        redactor: Redactor,
+        is_stored: bool,
+    ) -> Self {
+        Self { answers, questions, redactor, is_stored, asked: Arc::default() }
+    }
+
+    /// Returns the answer to this question. One to another question about the same call does not count.
+    fn answer(&self, pending: &Pending) -> Option<&ApprovalAnswer> {
+        let is_same = self.questions.get(pending.id()) == Some(&question_digest(pending));
+        self.answers.get(pending.id()).filter(|_| is_same)
     }
 }
 
@@ -46,7 +64,7 @@ pub(super) fn approval_id(response: &str, invocation: &InvocationId) -> String {
 impl Approver for ResponseApprover {
     fn decide<'a>(&'a self, pending: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>> {
         let rule = || "approval of the client".to_owned();
-        let decide = |pending: &Pending| match self.answers.get(pending.id()) {
+        let decide = |pending: &Pending| match self.answer(pending) {
             Some(answer) if answer.approve => Decision::Allow { rule: rule() },
             Some(answer) => Decision::Deny { rule: rule(), comment: answer.reason.clone() },
             None => Decision::Deny { rule: "nobody answered".to_owned(), comment: None },
@@ -59,11 +77,12 @@ impl Approver for ResponseApprover {
     }
 
     fn postpones(&self, pending: &[Pending]) -> bool {
-        if !self.is_stored || pending.iter().all(|one| self.answers.contains_key(one.id())) {
+        if !self.is_stored || pending.iter().all(|one| self.answer(one).is_some()) {
             return false;
         }
         let ask = |pending: &Pending| Asked {
             id: pending.id().clone(),
+            question: question_digest(pending),
             tool: pending.tool().to_owned(),
             arguments: Value::Object(self.redacted(pending.arguments())),
         };

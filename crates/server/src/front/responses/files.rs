@@ -3,12 +3,13 @@
 //! `responses/<id>.json` is written and synced before the turn begins, and again when it has ended. Attachments are in
 //! `responses/<id>/content`, and the events of a background stream in `responses/<id>/events`.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use converse_canister::{InvocationId, Transcript};
+use converse_canister::{Digest, InvocationId, Transcript};
 use converse_host::world::World;
 use converse_session::Contents;
 use converse_session::files::{Replace, open_regular, private_dir, replace};
@@ -40,6 +41,9 @@ pub(super) struct Record {
     pub(super) transcript: Transcript,
     /// Invocations that wait for an approval.
     pub(super) asked: Vec<InvocationId>,
+    /// What was asked about each of them.
+    #[serde(default)]
+    pub(super) questions: HashMap<InvocationId, Digest>,
 }
 
 impl Record {
@@ -157,9 +161,9 @@ mod tests {
 
     fn record(running: bool) -> Record {
         let body = json!({ "status": if running { "queued" } else { "completed" } }).to_string();
-        let (input, asked) = (Vec::new(), Vec::new());
+        let (input, asked, questions) = (Vec::new(), Vec::new(), HashMap::new());
         let transcript = Transcript::new();
-        Record { running, background: true, streamed: false, body, input, transcript, asked }
+        Record { running, background: true, streamed: false, body, input, transcript, asked, questions }
     }
 
     #[test]

@@ -195,6 +195,7 @@ impl Observer for ResponseObserver {
         if let Some(Keeper { files, mut record }) = self.keeper.take().filter(|_| !is_deleted) {
             record.running = false;
             record.body = String::from_utf8(body).unwrap_or_default();
+            record.questions = asked.iter().map(|asked| (asked.id.clone(), asked.question)).collect();
             record.asked = asked.into_iter().map(|asked| asked.id).collect();
             let events = [events, out.clone()].concat();
             let written = match self.live.keeps_events {

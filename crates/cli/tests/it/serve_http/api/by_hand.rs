@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Gate, OTHER, TOKEN, get, head, json_of, open, send, token_file};
+use super::{Gate, Link, OTHER, TOKEN, get, head, json_of, open, send, token_file};
 use crate::env::TestEnv;
 use crate::serve_http::log;
 
@@ -41,13 +41,14 @@ fn a_tool_is_called_by_hand_through_the_gate() {
     assert_eq!(approval["decisions"], json!(["once", "deny"]));
     assert!(!env.path("work/note.txt").exists());
     let mut yes = write.clone();
-    yes["approve"] = json!(true);
+    yes["approve"] = approval["digest"].clone();
     let (status, done) = call(&gate, "io/write_file", &yes);
     assert_eq!((status, &done["outcome"], &done["decision"]["by"]), (200, &json!("success"), &json!("user")));
     assert_eq!(std::fs::read_to_string(env.path("work/note.txt")).unwrap(), "by hand");
     assert_eq!(call(&gate, "io/write_file", &write).0, 409, "a yes counts for one call");
 
-    let edit = json!({ "arguments": { "path": "note.txt", "old": "by", "new": "x" }, "approve": true });
+    let edit =
+        json!({ "arguments": { "path": "note.txt", "old": "by", "new": "x" }, "approve": yes["approve"] });
     let (_, denied) = call(&gate, "io/edit_file", &edit);
     assert_ne!(denied["outcome"], "success", "{denied}");
     assert_eq!(std::fs::read_to_string(env.path("work/note.txt")).unwrap(), "by hand");
@@ -67,10 +68,38 @@ fn a_tool_is_called_by_hand_through_the_gate() {
 }
 
 #[test]
+fn a_yes_is_for_the_call_that_was_shown() {
+    let env = TestEnv::new().var("CONVERSE_SERVE_TOKEN", TOKEN);
+    let link = Link::new(&env);
+    let gate = open(&env, &[]);
+    let write = |content: &str, approve: &Value| {
+        let arguments = json!({ "path": "link/note.txt", "content": content });
+        call(&gate, "io/write_file", &json!({ "arguments": arguments, "approve": approve }))
+    };
+    let (_, asked) = write("a", &Value::Null);
+    let shown = asked["approval"]["digest"].clone();
+    assert!(asked["approval"]["reaches"].as_str().unwrap().contains("/one/note.txt"), "{asked}");
+    for unseen in [json!(true), json!("yes"), json!(1)] {
+        let (status, refused) = write("a", &unseen);
+        assert_eq!(status, 400, "{refused}");
+        assert!(refused["error"]["hint"].as_str().unwrap().contains("approval.digest"), "{refused}");
+    }
+    let (status, other) = write("b", &shown);
+    assert_eq!((status, &other["approval"]["arguments"]["content"]), (409, &json!("b")), "{other}");
+    link.leads_to("two");
+    let (status, moved) = write("a", &shown);
+    assert_eq!(status, 409, "{moved}");
+    assert!(moved["approval"]["reaches"].as_str().unwrap().contains("/two/note.txt"), "{moved}");
+    assert_eq!(link.written(&env), [None, None]);
+    assert_eq!(write("a", &moved["approval"]["digest"]).0, 200);
+    assert_eq!(link.written(&env), [None, Some("a".to_owned())]);
+}
+
+#[test]
 fn a_denied_tool_is_refused_whatever_the_body_says() {
     let env = TestEnv::new().var("CONVERSE_SERVE_TOKEN", TOKEN);
     let gate = open(&env, &["--deny", "io.write_file"]);
-    for approve in [false, true] {
+    for approve in [json!(false), json!("0".repeat(64))] {
         let body = json!({ "arguments": { "path": "note.txt", "content": "x" }, "approve": approve });
         let (status, refused) = call(&gate, "io/write_file", &body);
         assert_eq!((status, &refused["outcome"]), (200, &json!("refused")), "{refused}");
@@ -86,7 +115,10 @@ fn another_page_cannot_call_a_tool() {
     let entered = gate.ask(&head(&gate, "GET", &format!("/?token={TOKEN}"), "\r\n")).1;
     let cookie = entered.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
     let cookie = format!("cookie: {}\r\n", cookie.split(';').next().unwrap());
-    let body = json!({ "arguments": { "path": "note.txt", "content": "x" }, "approve": true }).to_string();
+    let write = json!({ "arguments": { "path": "note.txt", "content": "x" } });
+    let mut yes = write.clone();
+    yes["approve"] = call(&gate, "io/write_file", &write).1["approval"]["digest"].clone();
+    let body = yes.to_string();
     let post = |origin: &str, kind: &str| {
         let more =
             format!("{cookie}{origin}content-type: {kind}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
@@ -145,7 +177,7 @@ fn ensembles_have_their_findings_and_their_lock() {
     assert!(line("removed", "Says x") > 0 && line("added", "Says something else") > 0, "{drift}");
     assert_eq!(send(&gate, "GET", "/api/ensembles/nonesuch/drift", TOKEN, &Value::Null).0, 404);
     // What is held back does not run by hand either.
-    let (_, held) = call(&gate, "lab/echo", &json!({ "arguments": {}, "approve": true }));
+    let (_, held) = call(&gate, "lab/echo", &json!({ "arguments": {}, "approve": "0".repeat(64) }));
     assert_eq!(held["outcome"], "no_such_tool", "{held}");
 }
 

@@ -20,9 +20,13 @@ required = ["word"]
 properties = { word = { type = "string", description = "The word" } }
 "#;
 
-fn lab() -> (Provider, Provider, TestEnv) {
+pub(super) fn models() -> (Provider, Provider) {
     let none = Vec::<crate::body::Says>::new;
-    let (one, two) = (Provider::new(Dialect::Chat, none()), Provider::new(Dialect::Anthropic, none()));
+    (Provider::new(Dialect::Chat, none()), Provider::new(Dialect::Anthropic, none()))
+}
+
+fn lab() -> (Provider, Provider, TestEnv) {
+    let (one, two) = models();
     let env = two.env(one.env(TestEnv::new())).var("CONVERSE_SERVE_TOKEN", TOKEN);
     env.write("home/.config/converse/ensembles/lab.toml", LAB);
     (one, two, env)
@@ -32,7 +36,7 @@ fn mark(word: &str) -> crate::body::Says {
     calls([("lab__mark", json!({ "word": word }))])
 }
 
-fn compare(gate: &Gate, models: [&Provider; 2]) -> (String, [String; 2]) {
+pub(super) fn compare(gate: &Gate, models: [&Provider; 2]) -> (String, [String; 2]) {
     let models = models.map(Provider::model);
     let body = json!({ "question": "Leave a mark", "models": models });
     let made = json_of(send(gate, "POST", "/api/comparisons", TOKEN, &body));
@@ -40,7 +44,7 @@ fn compare(gate: &Gate, models: [&Provider; 2]) -> (String, [String; 2]) {
     (made["id"].as_str().unwrap().to_owned(), [session(0), session(1)])
 }
 
-fn answer(gate: &Gate, id: &Value, body: &Value) -> Value {
+pub(super) fn answer(gate: &Gate, id: &Value, body: &Value) -> Value {
     json_of(send(gate, "POST", &format!("/api/approvals/{}", id.as_str().unwrap()), TOKEN, body))
 }
 

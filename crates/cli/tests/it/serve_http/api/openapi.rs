@@ -38,6 +38,9 @@ const STORY: [&str; 28] = [
     "deleteSession",
 ];
 
+/// The digest of a question in the examples.
+const QUESTION: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
 /// A tool that ends only when it is cancelled.
 const LAB: &str = r#"
 [ensemble]
@@ -173,6 +176,7 @@ impl Story<'_> {
                 let list = get(self.gate, "/api/sessions");
                 list["items"].as_array().unwrap().iter().all(|one| one["running"] == false)
             });
+            self.learn_questions();
         }
     }
 
@@ -255,6 +259,15 @@ impl Story<'_> {
         let is_empty = value["items"].as_array().is_some_and(Vec::is_empty);
         assert!(!is_empty || !sent.query.is_empty(), "{what}: a list without items shows nothing");
         value
+    }
+
+    /// Notes the digests in the ids of questions.
+    fn learn_questions(&mut self) {
+        for one in get(self.gate, "/api/approvals")["items"].as_array().unwrap() {
+            let id = one["id"].as_str().unwrap();
+            let (call, _) = id.rsplit_once('.').unwrap();
+            self.ids.push((format!("{call}.{QUESTION}"), id.to_owned()));
+        }
     }
 
     /// Notes the ids that the server has chosen.
