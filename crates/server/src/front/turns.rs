@@ -219,25 +219,17 @@ impl Observer for Nobody {
     fn ended(&mut self, _: Result<(), Failure>) {}
 }
 
-/// The job stays in its box, so that the state of a turn is small.
+/// The job stays in its box, and what begins the turn in functions of its own, so that the state of a turn is small.
 async fn turn(
     parts: TurnParts<'_>,
     mut job: Box<TurnJob>,
     observer: &mut dyn Observer,
 ) -> Result<(), Failure> {
     let TurnParts { context, connected, contents: shared } = parts;
-    let (said, attachments) = (std::mem::take(&mut job.said), std::mem::take(&mut job.attachments));
-    let (own, start) = (job.contents.take(), std::mem::take(&mut job.start));
-    let TurnJob { settings, world, interrupt, .. } = &*job;
-    // Only a turn without a message continues with invocations that wait.
-    let history = started(start, said.is_empty(), settings, context, world)?;
-    observer.began(history.transcript());
+    let said = std::mem::take(&mut job.said);
     let contents = Kept::over(shared);
-    contents.settle(own.clone());
-    let session = history.contents().or(own);
-    for bytes in attachments {
-        keep(&bytes, session.as_ref(), &contents)?;
-    }
+    let (history, session) = begun(&mut job, said.is_empty(), context, &contents, observer)?;
+    let TurnJob { settings, world, interrupt, .. } = &*job;
     let roster = job.roster.keeping(Arc::new(contents.clone()));
     let host = HostParts { world, context, settings, connected, contents: &contents, interrupt };
     let conversation = host.conversation().approver(SharedApprover(Arc::clone(&job.approver)));
@@ -251,6 +243,26 @@ async fn turn(
         observer.event(event);
     }
     turn.finish().await.map(drop)
+}
+
+/// Returns the conversation that a turn continues, and where its content is kept.
+fn begun(
+    job: &mut TurnJob,
+    resumes: bool,
+    context: &RunContext,
+    contents: &Kept,
+    observer: &mut dyn Observer,
+) -> Result<(History, Option<Contents>), Failure> {
+    let (own, start) = (job.contents.take(), std::mem::take(&mut job.start));
+    // Only a turn without a message continues with invocations that wait.
+    let history = started(start, resumes, &job.settings, context, &job.world)?;
+    observer.began(history.transcript());
+    contents.settle(own.clone());
+    let session = history.contents().or(own);
+    for bytes in std::mem::take(&mut job.attachments) {
+        keep(&bytes, session.as_ref(), contents)?;
+    }
+    Ok((history, session))
 }
 
 fn started(
