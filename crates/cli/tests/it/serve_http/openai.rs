@@ -95,6 +95,26 @@ fn a_call_of_the_clients_tools_is_forced() {
 }
 
 #[test]
+fn a_call_of_the_clients_tools_has_arguments_that_match_the_schema() {
+    let call = |city: Value| calls([("weather", json!({ "city": city }))]);
+    let provider = Provider::new(Dialect::Chat, [call(json!(5)), call(json!("Oslo"))]);
+    let env = provider.env(TestEnv::new()).var("CONVERSE_SERVE_TOKEN", TOKEN);
+    let gate = open(&env, &["-e", "essentials"]);
+    let schema = json!({ "type": "object", "properties": { "city": { "type": "string" } } });
+    let mut request = question(provider.model(), "Weather?");
+    request["tools"] = json!([{ "type": "function",
+        "function": { "name": "weather", "strict": true, "parameters": schema } }]);
+    let (status, answer) = post(&gate, ROUTE, TOKEN, &request);
+    assert_eq!(status, 200, "{answer}");
+    let made = body(&answer)["choices"][0]["message"]["tool_calls"].clone();
+    assert_eq!(
+        (made.as_array().map(Vec::len), &made[0]["function"]["arguments"]),
+        (Some(1), &json!(r#"{"city":"Oslo"}"#))
+    );
+    assert_eq!(provider.requests().len(), 2);
+}
+
+#[test]
 fn a_reply_is_limited_to_one_call_or_to_none() {
     let provider = Provider::new(Dialect::Chat, [text("one"), text("two"), text("three"), text("four")]);
     let env = provider.env(TestEnv::new()).var("CONVERSE_SERVE_TOKEN", TOKEN);
