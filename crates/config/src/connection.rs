@@ -80,8 +80,8 @@ impl ConnectionDescriptor {
             }
             None => {
                 let transport = of_unknown(&table);
-                table.knows(&OF_STDIO);
-                table.knows(&OF_HTTP);
+                table.accept_keys(&OF_STDIO);
+                table.accept_keys(&OF_HTTP);
                 transport
             }
         };
@@ -109,7 +109,7 @@ fn transport_hint(table: &Table<'_, '_>) -> &'static str {
 fn of_other(table: &Table<'_, '_>, keys: &[&'static str], transport: &str) {
     for key in keys {
         let Some(span) = table.key_span(key) else { continue };
-        table.knows(&[key]);
+        table.accept_keys(&[key]);
         let message = format!(
             "`{key}` is a key of `transport = \"{transport}\"`, but this connection has another transport"
         );

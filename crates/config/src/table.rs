@@ -404,7 +404,7 @@ impl<'t, 's> Table<'t, 's> {
     }
 
     /// Accepts these keys without reading them.
-    pub(crate) fn knows(&self, keys: &[&'static str]) {
+    pub(crate) fn accept_keys(&self, keys: &[&'static str]) {
         self.asked.borrow_mut().extend(keys);
     }
 

@@ -128,7 +128,7 @@ fn name(table: &Table<'_, '_>) -> Option<Spanned<String>> {
 
 fn arguments(table: &Table<'_, '_>) -> Option<Spanned<Map<String, Value>>> {
     if !table.has("arguments") {
-        table.knows(&["arguments"]);
+        table.accept_keys(&["arguments"]);
         // They may be in a line with a syntax error.
         let lost = table.problems.has_syntax_errors();
         return (!lost).then(|| Spanned { value: Map::new(), span: table.span });

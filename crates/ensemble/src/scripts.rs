@@ -133,7 +133,7 @@ impl Scripts {
 
     fn add(&mut self, name: &str, base: Base<'_>, writer: Option<&Writer<'_>>) {
         let Base { dir, root } = base;
-        if self.found(&dir.join(name), base, is_path(name), writer) {
+        if self.add_path(&dir.join(name), base, is_path(name), writer) {
             return;
         }
         if glob::is_pattern(name) {
@@ -144,18 +144,18 @@ impl Scripts {
             };
             self.looked += matches.len();
             for path in matches {
-                self.found(&path, base, false, writer);
+                self.add_path(&path, base, false, writer);
             }
         }
         for ending in ENDINGS {
             let path = dir.join(format!("{name}{ending}"));
             let writer = writer.filter(|_| path.exists());
-            self.found(&path, base, name.contains('/'), writer);
+            self.add_path(&path, base, name.contains('/'), writer);
         }
     }
 
     /// Adds what the path leads to, and the interpreter of a script. Returns whether the path exists.
-    fn found(&mut self, path: &Path, base: Base<'_>, named: bool, writer: Option<&Writer<'_>>) -> bool {
+    fn add_path(&mut self, path: &Path, base: Base<'_>, named: bool, writer: Option<&Writer<'_>>) -> bool {
         let lead = lead(path, base.root);
         self.links.extend(lead.links);
         let writes = |path: &Path| writer.is_some_and(|writer| writer.may_change(path));
@@ -170,7 +170,7 @@ impl Scripts {
                 if self.fixed.insert(file) && self.interpreters < MAX_INTERPRETERS {
                     self.interpreters += 1;
                     for word in words {
-                        self.found(&base.dir.join(&word), base, is_path(&word), None);
+                        self.add_path(&base.dir.join(&word), base, is_path(&word), None);
                     }
                     self.interpreters -= 1;
                 }

@@ -186,7 +186,7 @@ impl Catalogue {
     }
 
     /// Returns whether a descriptor with this name exists, even if it failed to load.
-    pub fn knows(&self, name: &str) -> bool {
+    pub fn contains(&self, name: &str) -> bool {
         self.plans.iter().any(|plan| plan.name.as_str() == name)
             || self.broken.iter().any(|broken| broken.name.as_deref() == Some(name))
     }

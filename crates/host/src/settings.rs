@@ -249,7 +249,7 @@ impl Settings {
             limits,
             timeouts: timeouts(&files.timeouts),
             connect_timeout: files.timeouts.connect.unwrap_or(Duration::from_secs(10)),
-            retry: args.cassette.hurried(retry(&files.timeouts)),
+            retry: args.cassette.without_waits(retry(&files.timeouts)),
             compaction,
             rules: rules(&args.rules, files)?,
             ensembles: if args.no_tools { Some(Vec::new()) } else { ensembles },

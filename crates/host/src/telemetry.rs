@@ -74,7 +74,7 @@ impl Telemetry {
     }
 
     fn notices(&self) -> impl Iterator<Item = &SetupNotice> {
-        self.0.iter().flat_map(|exporter| &exporter.target.told)
+        self.0.iter().flat_map(|exporter| &exporter.target.notices)
     }
 
     /// Returns the sink for one turn with this model (`provider/model`) in this session.

@@ -90,7 +90,7 @@ impl Link {
                 }
                 Err(lost) => return Err(after_round(lost, round)),
             };
-            let Some(wanted) = self.wanted(&text).map_err(RequestError::InputRefused)? else {
+            let Some(wanted) = self.required_input(&text).map_err(RequestError::InputRefused)? else {
                 return Ok(text);
             };
             if round == MAX_ROUNDS {
@@ -169,7 +169,7 @@ impl Link {
     }
 
     /// Returns the required input, or `None` if the text is a result.
-    fn wanted(&self, text: &str) -> Result<Option<InputRequired>, String> {
+    fn required_input(&self, text: &str) -> Result<Option<InputRequired>, String> {
         // Results may be large, so only those that contain the type are parsed.
         if self.era == Era::Legacy || !text.contains("input_required") {
             return Ok(None);

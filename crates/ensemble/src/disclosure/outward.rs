@@ -172,7 +172,7 @@ impl<'a> Outward<'a> {
     ) -> Result<PathBuf, String> {
         let first = command.first().ok_or("no program is named")?;
         let name = first.read(&self.environment).map_err(|unset| unset.to_string())?;
-        self.found(&name, environment, cwd)
+        self.find_program_for(&name, environment, cwd)
     }
 
     fn program_of_command(&self, plan: &CommandPlan) -> Result<PathBuf, String> {
@@ -181,11 +181,11 @@ impl<'a> Outward<'a> {
         };
         let name = first.fill(&serde_json::Map::new(), &self.environment, |value| value);
         let name = name.map_err(|unset| unset.to_string())?.unwrap_or_default();
-        self.found(&name, &plan.environment, plan.cwd.as_ref())
+        self.find_program_for(&name, &plan.environment, plan.cwd.as_ref())
     }
 
     /// Finds a program as at its start: with the declared `PATH`, if there is one.
-    fn found(
+    fn find_program_for(
         &self,
         name: &str,
         environment: &[(String, SecretRef)],

@@ -119,13 +119,13 @@ impl CassetteMode {
     }
 
     /// False for a fallback that was none when it was recorded: it had no key then.
-    pub fn knows(&self, model: &str) -> bool {
+    pub fn has_model(&self, model: &str) -> bool {
         !self.answers_for_models()
             || self.player().is_none_or(|player| player.models().iter().any(|known| known == model))
     }
 
     /// What is recorded is waited for no second time.
-    pub(crate) fn hurried(&self, retry: RetryPolicy) -> RetryPolicy {
+    pub(crate) fn without_waits(&self, retry: RetryPolicy) -> RetryPolicy {
         RetryPolicy { waits: retry.waits && !self.answers_for_models(), ..retry }
     }
 

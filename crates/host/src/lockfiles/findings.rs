@@ -78,7 +78,7 @@ fn of_ensemble(
 /// Findings for locked ensembles that no descriptor declares any more.
 fn stale(locked: &Locked, catalogue: &Catalogue) -> Vec<Finding> {
     let State::Sound(lockfile) = &locked.state else { return Vec::new() };
-    let gone = lockfile.ensembles.keys().filter(|name| !catalogue.knows(name));
+    let gone = lockfile.ensembles.keys().filter(|name| !catalogue.contains(name));
     let message = |name: &String| format!("`{name}` is in {}, and no descriptor declares it", locked.shown);
     gone.map(|name| of_file(locked, Code::LockDrift, message(name))).collect()
 }

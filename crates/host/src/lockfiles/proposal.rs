@@ -32,7 +32,7 @@ impl<'a> Proposal<'a> {
         found: &DiscoveredTools,
         whole: bool,
     ) -> Vec<Self> {
-        let is_gone = |name: &str| whole && !catalogue.knows(name);
+        let is_gone = |name: &str| whole && !catalogue.contains(name);
         let writable = lockfiles.iter().filter(|locked| locked.trusted);
         writable.filter_map(|locked| Self::of(locked, &catalogue.plans, found, &is_gone)).collect()
     }

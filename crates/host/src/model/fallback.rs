@@ -30,7 +30,7 @@ pub fn fallbacks(
         let model = choose(Some(name), files, world)?;
         if model.id == first.id
             || fallbacks.models.iter().any(|known| known.id == model.id)
-            || !cassette.knows(&model.id)
+            || !cassette.has_model(&model.id)
         {
             continue;
         }

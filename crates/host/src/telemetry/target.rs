@@ -22,7 +22,7 @@ pub(super) struct Target {
     pub(super) parent: Option<Parent>,
     /// Metrics tell what was added since the last time, not since the beginning.
     pub(super) delta: bool,
-    pub(super) told: Vec<SetupNotice>,
+    pub(super) notices: Vec<SetupNotice>,
 }
 
 #[derive(Debug, Clone)]
@@ -145,8 +145,8 @@ impl Target {
 
     /// The same goes for both signals.
     fn tell(&mut self, told: SetupNotice) {
-        if !self.told.contains(&told) {
-            self.told.push(told);
+        if !self.notices.contains(&told) {
+            self.notices.push(told);
         }
     }
 }

@@ -107,7 +107,7 @@ impl Authority {
             consent.ok_or_else(|| OauthError::Unusable("a login is not possible in this run".to_owned()))?;
         let mut server = self.discover(challenge).await?;
         let before = before.filter(|grant| grant.issuer == server.metadata.issuer);
-        let wanted = self.wanted(&server, scopes, before).await;
+        let wanted = self.scopes_to_request(&server, scopes, before).await;
         let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
         let redirect_uri = consent.redirect_uri().await.map_err(OauthError::Failed)?;
         let client = self.client(&mut server, &redirect_uri, &wanted).await?;
@@ -149,7 +149,7 @@ impl Authority {
         Ok(AuthorizationServer { manager, metadata: resolution.metadata, guarded_http })
     }
 
-    async fn wanted(
+    async fn scopes_to_request(
         &self,
         server: &AuthorizationServer,
         scopes: &[String],

@@ -3,8 +3,8 @@
 mod again;
 mod ensembles;
 mod handed;
-mod kept;
 mod model;
+mod sessions;
 mod tools;
 mod used;
 

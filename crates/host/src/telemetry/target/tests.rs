@@ -74,13 +74,13 @@ fn headers_are_decoded_and_secret() {
     );
     assert!(headers["authorization"].is_sensitive());
     assert!(target.secrets().any(|secret| secret == "k-1"));
-    assert_eq!(target.told.len(), 1, "{:?}", target.told);
-    assert!(!format!("{:?}", target.told).contains("bad"));
+    assert_eq!(target.notices.len(), 1, "{:?}", target.notices);
+    assert!(!format!("{:?}", target.notices).contains("bad"));
 }
 
 #[test]
 fn what_is_not_spoken_is_told_once() {
-    let told = |protocol| target(&[BASE, ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)]).unwrap().told;
+    let told = |protocol| target(&[BASE, ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)]).unwrap().notices;
     assert!(matches!(&told("grpc")[..], [SetupNotice::Warning(text)] if text.contains("4318")));
     assert!(matches!(&told("http/protobuf")[..], [SetupNotice::Remark(_)]));
     assert_eq!(told("http/json"), []);

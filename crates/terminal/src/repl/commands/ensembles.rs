@@ -11,7 +11,7 @@ impl ReplSession<'_> {
             self.view.say(&self.ensembles_table());
             return Ok(());
         }
-        let wanted = self.wanted(words)?;
+        let wanted = self.requested_names(words)?;
         let none = wanted.as_ref().is_some_and(Vec::is_empty);
         let options =
             TurnOptions { no_tools: none, ensemble: wanted.unwrap_or_default(), ..self.options.clone() };
@@ -28,7 +28,7 @@ impl ReplSession<'_> {
     }
 
     /// `None`: all that are enabled.
-    fn wanted(&self, words: &[String]) -> Result<Option<Vec<String>>, Failure> {
+    fn requested_names(&self, words: &[String]) -> Result<Option<Vec<String>>, Failure> {
         if let [all] = words
             && all == "all"
         {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use serde_json::{Value, json};
 
 use super::session::Session;
-use super::{conformance, odd, process};
+use super::{conformance, malformed_tools, process};
 
 /// Returns the requested page. The cursor is the number of its first tool.
 pub(super) fn page(session: &Session, params: &Value) -> Value {
@@ -48,7 +48,7 @@ fn tools(session: &Session) -> Vec<Value> {
             let name = tool["name"].as_str().unwrap_or_default();
             flags.names("malformed", "") || flags.names("malformed", name)
         };
-        tools.extend(odd::malformed().into_iter().filter(wanted));
+        tools.extend(malformed_tools::malformed().into_iter().filter(wanted));
     }
     if session.changed.load(Ordering::SeqCst) {
         tools.retain(|tool| tool["name"] != "echo");
