@@ -189,7 +189,7 @@ impl UserInput {
         Ok(())
     }
 
-    /// Is each of them, and are all together, within what the wire's server is known to take?
+    /// Checks that each attachment, and all together, are within the known limits of the server.
     pub fn fits(&self, endpoint: &Endpoint, facts: &Facts, model: &str) -> Result<(), Failure> {
         let dialect = endpoint.dialect;
         let mut together = 0;

@@ -81,7 +81,7 @@ pub struct Setup {
     pub editor: Option<Vec<String>>,
     /// Where the file is that such an editor opens, mode 0600; a directory that only its owner can read.
     pub scratch: PathBuf,
-    /// Is there a shell that could let the program go on if Ctrl-Z stopped it?
+    /// Returns whether there is a shell that could continue the program after Ctrl-Z.
     pub can_stop: fn() -> bool,
     /// Called often, whenever the user can see that a line is expected.
     pub asks: Arc<dyn Fn() + Send + Sync>,

@@ -89,7 +89,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// Is it meant to outlive the run?
+    /// Whether the session outlives the run.
     fn is_kept(&self) -> bool {
         self.continued.is_some() || !self.settings.ephemeral
     }

@@ -13,7 +13,7 @@ pub struct Confinement {
     pub reads: Vec<PathBuf>,
     /// Absolute. Files and directories that it may change as well.
     pub writes: Vec<PathBuf>,
-    /// May it open connections?
+    /// Whether the program may open connections.
     pub network: bool,
     pub limits: Limits,
     /// Where it is said what came of it: a file that exists, alone in its directory. Its name is removed before the

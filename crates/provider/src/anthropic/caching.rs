@@ -67,7 +67,7 @@ fn put(block: &mut Value) {
     }
 }
 
-/// Has the user put marks, at the root (the server's own placing) or on blocks?
+/// Returns whether the user has set marks, at the root (the server places them) or on blocks.
 fn is_marked(body: &Map<String, Value>) -> bool {
     let on_blocks = |list: Option<&Value>| {
         let blocks = list.and_then(Value::as_array).into_iter().flatten();

@@ -92,7 +92,7 @@ struct Graph<'a> {
     root: &'a Value,
     nodes: &'a [SchemaNode<'a>],
     numbers: HashMap<&'a str, usize>,
-    /// To which, and may what lies there be left out?
+    /// For each node, the nodes that it leads to, and whether the value there is optional.
     ways: Vec<Vec<(usize, bool)>>,
 }
 

@@ -113,7 +113,7 @@ fn texts(message: &Item) -> impl Iterator<Item = &str> {
     content.and_then(Value::as_str).into_iter().chain(words)
 }
 
-/// Takes the reasoning off the end. Was there any?
+/// Removes the reasoning from the end. Returns whether there was any.
 fn pop_reasoning(items: &mut Vec<Item>) -> bool {
     let whole = items.len();
     while items.last().is_some_and(|item| is(item, REASONING)) {

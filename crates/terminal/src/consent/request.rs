@@ -15,7 +15,7 @@ pub(super) struct Expected {
     pub(super) state: String,
 }
 
-/// Does the answer say that access was not granted?
+/// Returns whether the answer says that access was not granted.
 pub(super) fn is_refusal(address: &str) -> bool {
     Url::parse(address).is_ok_and(|url| url.query_pairs().any(|(name, _)| name == "error"))
 }

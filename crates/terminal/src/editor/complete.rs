@@ -27,7 +27,7 @@ pub struct Suggestion {
     /// The bytes of the line that it replaces.
     pub from: usize,
     pub to: usize,
-    /// Is a space put after it?
+    /// Whether a space is inserted after it.
     pub space: bool,
 }
 

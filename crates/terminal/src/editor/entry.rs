@@ -65,18 +65,18 @@ impl Typing {
         (state.searches, state.was_used) = (true, true);
     }
 
-    /// Is there anything that Ctrl-C would clear?
+    /// Returns whether there is text that Ctrl-C would clear.
     pub(crate) fn has_something(&self) -> bool {
         let state = self.0.lock();
         state.has_text || state.searches
     }
 
-    /// Was there anything in it since it began, whether it is still there or not?
+    /// Returns whether anything was typed since the entry began, even if it was removed again.
     pub(crate) fn was_used(&self) -> bool {
         self.0.lock().was_used
     }
 
-    /// Does the entry go on after this line?
+    /// Returns whether the entry continues after this line.
     pub(crate) fn goes_on(&self, text: &str) -> bool {
         let continued = is_continued(text);
         self.0.lock().is_continued |= continued;

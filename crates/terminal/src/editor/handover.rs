@@ -1,4 +1,5 @@
 //! Hands the terminal over: code that stops the program while a line is read needs the terminal in its original state.
+//! [`Handover::ask`] makes the reader of lines restore the terminal until the returned guard is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,17 +8,17 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// Asks the reader of lines to step aside, from any thread.
+/// Interrupts the reader of lines, from any thread.
 #[derive(Debug, Clone, Default)]
 pub struct Handover {
-    /// Breaks off what is read.
+    /// Ends the current read.
     stop: Arc<AtomicBool>,
     place: Arc<Mutex<Place>>,
 }
 
-/// While this value lives, nothing is read. Afterwards the line continues with the text typed so far.
+/// Keeps the reader away. When the guard is dropped, the line continues with the text typed so far.
 #[derive(Debug)]
-pub struct HandoverGuard(#[expect(dead_code, reason = "its end is what is heard")] Sender<()>);
+pub struct HandoverGuard(#[expect(dead_code, reason = "dropping it wakes the reader")] Sender<()>);
 
 #[derive(Debug, Default)]
 struct Place {
@@ -36,8 +37,8 @@ impl Handover {
         Self { stop, place: Arc::default() }
     }
 
-    /// The reader has gone, or did not within that time (it comes back all the same when the value is dropped). `None`:
-    /// nothing is read.
+    /// Waits until the reader has restored the terminal, at most `within`. A reader that was late continues too when the
+    /// guard is dropped. Returns `None` if no line is being read.
     pub fn ask(&self, within: Duration) -> Option<HandoverGuard> {
         let (left, has_left) = channel();
         let (held, until) = channel();
@@ -53,12 +54,12 @@ impl Handover {
         Some(HandoverGuard(held))
     }
 
-    /// From now on there is a line editor to ask.
+    /// Notes that a line is being read.
     pub(crate) fn begins(&self) {
         self.place.lock().reads = true;
     }
 
-    /// Nothing is read any more. If it was asked to step aside, this waits until it may come back.
+    /// Notes that no line is being read. If the terminal was requested, this waits until the guard is dropped.
     pub(crate) fn leaves(&self) {
         let asked = {
             let mut place = self.place.lock();

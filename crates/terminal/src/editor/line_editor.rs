@@ -108,7 +108,7 @@ impl Editor {
         *self.before.lock() = Some(text.to_owned());
     }
 
-    /// Are lines read as the terminal gives them, without drawing?
+    /// Returns whether lines are read as the terminal gives them, without drawing.
     pub fn is_plain(&self) -> bool {
         self.is_plain
     }

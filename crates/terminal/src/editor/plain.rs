@@ -33,7 +33,7 @@ pub(crate) struct Plain {
 
 enum Piece {
     Line(String),
-    /// Ctrl-C; was there anything on the line?
+    /// Ctrl-C, and whether there was text on the line.
     Cleared(bool),
     End,
     Stopped,

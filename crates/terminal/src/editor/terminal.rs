@@ -20,7 +20,7 @@ const MOST_TYPED: usize = 64 * 1024;
 #[derive(Debug, Clone)]
 pub struct Modes {
     saved: Option<Termios>,
-    /// Is something being drawn, so that pastes are bracketed?
+    /// Whether something is being drawn, so that pastes are bracketed.
     pub(crate) drawing: Arc<AtomicBool>,
 }
 
@@ -106,7 +106,7 @@ pub(crate) async fn hung_up() {
     }
 }
 
-/// Is there something to read, within that time?
+/// Returns whether there is input within that time.
 pub(crate) fn waits(time: Duration) -> bool {
     let stdin = stdin();
     let mut waits = [PollFd::new(&stdin, PollFlags::IN)];

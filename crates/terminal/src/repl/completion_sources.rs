@@ -1,4 +1,5 @@
-//! What there is to be completed. All but prompts of servers is at hand; those are asked for while a line is typed.
+//! Words that are completed: models, ensembles, tools, sessions, and prompts of servers. Prompts are requested while a line
+//! is typed; everything else is known before.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,18 +16,18 @@ use converse_host::model::{self, Reach, UNDERSTUDY};
 use converse_host::turn::sessions;
 use converse_host::world::World;
 
-/// Sessions that are offered: the last ones.
+/// Number of sessions that are completed, the latest first.
 const SESSIONS: usize = 50;
-/// For the prompts of one server.
+/// Time limit for listing the prompts of one server.
 const ASKING: Duration = Duration::from_secs(5);
 const PROMPTS: usize = 500;
 
-/// Is what servers have known as well?
+/// Whether the prompts of the connected servers were requested.
 #[derive(Debug, Default)]
 pub(super) struct PromptsLoaded(AtomicBool);
 
 impl ReplSession<'_> {
-    /// What has changed in a turn or by a command.
+    /// Updates what a turn or a command may have changed.
     pub(super) fn update_known_tools(&self) {
         let offer = self.connected.roster.offer();
         let first_line = |text: &str| text.lines().next().unwrap_or_default().trim().to_owned();
@@ -38,7 +39,7 @@ impl ReplSession<'_> {
         known.tools = tools;
     }
 
-    /// What is the same as long as the program runs.
+    /// Updates everything, including what does not change while the program runs.
     pub(super) fn update_known(&self) {
         let today = model::today();
         let usable =
@@ -56,8 +57,8 @@ impl ReplSession<'_> {
         self.update_known_tools();
     }
 
-    /// What takes its time, once: the sessions there are, and the prompts of the servers that are connected. A server
-    /// that does not answer is not asked again.
+    /// Loads what takes time, once: the sessions, and the prompts of the connected servers. A server that does not answer is
+    /// not asked again.
     pub(super) async fn load_slow_completions(&self) {
         if self.prompts_loaded.0.swap(true, Ordering::Relaxed) {
             return;
@@ -85,14 +86,14 @@ impl ReplSession<'_> {
         }
     }
 
-    /// Servers are others now.
+    /// Forgets the prompts, because other servers are connected.
     pub(super) fn clear_known_prompts(&self) {
         self.known.lock().prompts.clear();
         self.prompts_loaded.0.store(false, Ordering::Relaxed);
     }
 }
 
-/// Those of a provider that the program's table or the user's settings name, each once.
+/// Returns the models of a provider that the program's table or the user's settings name, each once.
 fn models_of(reach: &Reach, files: &SettingsPlan, today: &str) -> Vec<String> {
     let provider = &reach.endpoint.provider;
     let listed = known_models(provider.as_str(), today).map(|one| one.name.to_owned());

@@ -148,12 +148,12 @@ impl<'a> ReplConversation<'a> {
         begun.count() + usize::from(goes_on)
     }
 
-    /// Does the last word wait for an answer?
+    /// Returns whether the last message is not a reply, so an answer is due.
     pub(super) fn is_open(&self) -> bool {
         self.transcript().as_slice().last().is_some_and(|last| !matches!(last, Canister::Assistant(_)))
     }
 
-    /// Is the last word a model's, and no word at all?
+    /// Returns whether the last message is an empty reply of a model.
     pub(super) fn says_nothing(&self) -> bool {
         let silent = |content: &Content| match content {
             Content::Reasoning { .. } => true,

@@ -1,24 +1,25 @@
-//! `@path` in what is said: the file goes with it. Only what exists is a file; the rest are words (`@ensemble.tool` of
-//! the understudy among them).
+//! `@path` in the text of the user: the file is attached. Only existing files count; everything else stays text, such as
+//! `@ensemble.tool` for the understudy.
 
 use std::path::Path;
 
 use super::completing::paths::{Place, mentions};
 
-/// Of one message.
+/// Number of files attached to one message.
 const MOST: usize = 20;
-/// Of the end of a file's name, as in `Cargo.toml`.
+/// Characters of a file name's extension.
 const LONGEST_END: usize = 5;
 
-/// What is mentioned, each once.
+/// The mentioned files, each once.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Mention {
-    /// As they are to be named to [`converse_host::attach`].
+    /// Paths for [`converse_host::attach`].
     pub(super) files: Vec<String>,
-    /// What looks like a path, and is not there.
+    /// Words that look like a path of a missing file.
     pub(super) missing: Vec<String>,
 }
 
+/// Finds the mentioned files.
 pub(super) fn resolve(text: &str, cwd: &Path, home: Option<&Path>) -> Mention {
     let mut found = Mention::default();
     let place = Place { cwd: cwd.to_owned(), home: home.map(Path::to_owned) };
@@ -40,7 +41,7 @@ pub(super) fn resolve(text: &str, cwd: &Path, home: Option<&Path>) -> Mention {
     found
 }
 
-/// It has a slash in it, or ends as files do.
+/// Returns whether the name has a slash or an extension.
 fn looks_like_path(name: &str) -> bool {
     let ends = |(stem, end): (&str, &str)| {
         !stem.is_empty()

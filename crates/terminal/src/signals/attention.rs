@@ -163,7 +163,7 @@ impl Drop for Attended {
     }
 }
 
-/// Does the terminal make a signal of Ctrl-C?
+/// Returns whether the terminal turns Ctrl-C into a signal.
 fn is_a_key() -> bool {
     let modes = tcgetattr(std::io::stdin()).ok();
     modes.is_some_and(|modes| {

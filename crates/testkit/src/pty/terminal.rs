@@ -9,7 +9,7 @@ use vt100::{Parser, Screen};
 
 use super::{Heard, Line, Tap};
 
-/// Where is your cursor?
+/// The request for the cursor position.
 const WHERE: &[u8] = b"\x1b[6n";
 /// The query for the type of the terminal.
 const WHO: &[u8] = b"\x1b[c";
@@ -122,7 +122,7 @@ impl Terminal {
         self.screen().rows(0, columns).map(|row| row.trim_end().to_owned()).collect()
     }
 
-    /// Is the cursor behind an empty prompt?
+    /// Returns whether the cursor is behind an empty prompt.
     pub fn is_prompted(&self) -> bool {
         let (row, column) = self.screen().cursor_position();
         let rows = self.rows();

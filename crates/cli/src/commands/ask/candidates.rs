@@ -36,7 +36,7 @@ impl Run<'_> {
         Ok(candidates)
     }
 
-    /// For a failure before there are any: would they be several?
+    /// Returns whether several models are requested, for a failure before they are known.
     pub(super) fn would_compare(&self) -> bool {
         let goes_on =
             || matches!(self.sessions().named(), Ok(Named::Several(group)) if group.members.len() > 1);

@@ -109,7 +109,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Is this where an unseen part begins, or ends because its element has no end tag?
+    /// Returns whether an unseen part begins here, or ends because its element has no end tag.
     fn part_starts(&mut self, tag: &StartTag) {
         if self.part.as_ref().is_some_and(|part| part.is_ended_by(&tag.name)) {
             self.take_back();
@@ -175,19 +175,19 @@ impl Part {
         Self { name: tag.name.clone(), open: 1, mark }
     }
 
-    /// Something begins inside.
+    /// Counts an element that begins inside.
     fn starts(&mut self, tag: &StartTag) {
         if tag.name == self.name {
             self.open += 1;
         }
     }
 
-    /// Is that the next of its kind, and no part of it?
+    /// Returns whether this element ends the part: the next of its kind, whose end tag is optional.
     fn is_ended_by(&self, name: &HtmlString) -> bool {
         *name == self.name && has_optional_end(name)
     }
 
-    /// Something ends inside, or it itself does.
+    /// Counts an element that ends. Returns whether the part has ended.
     fn ends(&mut self, name: &HtmlString) -> bool {
         if *name == self.name {
             self.open -= 1;

@@ -1,4 +1,4 @@
-//! `/sessions`, `/fork`, `/save`, `/clear`: which conversation this is, and where it is kept.
+//! `/sessions`, `/fork`, `/save`, `/clear`: selects and stores the conversation.
 
 use converse_session::{Fork, Metadata, Query, Session, Store, Summary, Uuid, Within, cuts, new_id};
 
@@ -13,11 +13,11 @@ use converse_host::world::World;
 use converse_text::safe_line;
 use converse_text::wording::counted;
 
-/// Sessions that are listed, and messages that are looked through for words.
+/// Number of listed sessions, and of messages that match a search.
 const MOST: usize = 20;
 const MOST_HITS: usize = 200;
 const NAME: usize = 50;
-/// Lines of the last answer that are shown again.
+/// Number of lines of the last answer that are shown again.
 const ANSWER: usize = 12;
 
 impl ReplSession<'_> {
@@ -60,7 +60,7 @@ impl ReplSession<'_> {
         Ok(line.filter(|line| !line.is_empty()))
     }
 
-    /// Goes on with another session. With its model, unless one was chosen.
+    /// Continues another session, with its model unless the user chose one.
     pub(in crate::repl) fn turn_to(&mut self, session: Session) -> Result<(), Failure> {
         let before = self.session_model.take();
         self.session_model = session.metadata.used_model().map(str::to_owned);
@@ -83,7 +83,7 @@ impl ReplSession<'_> {
         Ok(())
     }
 
-    /// A new session with what was said, or the first so many messages of it, and on with that.
+    /// Forks the session, all of it or up to a message, and continues the fork.
     pub(super) fn fork(&mut self, message: Option<u32>) -> Result<(), Failure> {
         let none =
             || Failure::usage("no-session", "nothing is saved yet: save the conversation with `/save NAME`");
@@ -134,7 +134,7 @@ impl ReplSession<'_> {
         Err(Failure::usage("no-such-message", lines.join("\n")))
     }
 
-    /// By this name from now on; kept, if it was not.
+    /// Saves the conversation, under this name if one is given.
     pub(super) fn save(&mut self, given: Option<&str>) -> Result<(), Failure> {
         let name = given.map_or(Ok(None), session_name)?;
         self.conversation.keep(&self.contents)?;
@@ -155,7 +155,7 @@ impl ReplSession<'_> {
         Ok(())
     }
 
-    /// A new conversation, led as this one is.
+    /// Begins a new conversation with the same settings.
     pub(super) fn clear(&mut self) {
         let wanted = !self.settings.ephemeral;
         self.conversation = ReplConversation::new(&self.settings, wanted, self.console, self.world);
@@ -166,12 +166,12 @@ impl ReplSession<'_> {
         self.view.note("new conversation");
     }
 
-    /// `/show` is of the last turn of what goes on.
+    /// Makes `/show` refer to the last turn of this conversation.
     pub(in crate::repl) fn recalls(&self) {
         self.view.recall(self.conversation.last_turn());
     }
 
-    /// What it is that goes on: its name, and the last exchange in short.
+    /// Shows the name of the continued session and its last exchange.
     pub(in crate::repl) fn resumed(&self) {
         self.recalls();
         let Some(id) = self.conversation.id() else { return };
@@ -220,7 +220,7 @@ fn listed(found: &[Summary]) -> Vec<Vec<String>> {
     [heading].into_iter().chain(found.iter().enumerate().map(row)).collect()
 }
 
-/// Enough of it to tell it from others.
+/// Returns the beginning of an id, which is unique in practice.
 fn short(id: Uuid) -> String {
     id.to_string().chars().take(13).collect()
 }

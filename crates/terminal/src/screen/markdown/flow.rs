@@ -232,7 +232,7 @@ impl Flow {
     }
 }
 
-/// Is this HTML nothing but the end of a line?
+/// Returns whether this HTML is only a line break.
 pub(crate) fn is_break(tag: &str) -> bool {
     let name = tag.trim_start_matches('<').trim_end_matches(['>', '/', ' ']);
     name.eq_ignore_ascii_case("br")

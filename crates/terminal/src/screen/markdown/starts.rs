@@ -67,7 +67,7 @@ pub(super) fn marker(line: &str) -> Option<Marker> {
     Some(Marker { kind, number, length: digits + 1 })
 }
 
-/// May the item begin in the middle of a paragraph?
+/// Returns whether the list item may interrupt a paragraph.
 pub(super) fn interrupts(marker: &Marker, line: &str) -> bool {
     let text = line.get(marker.length..).unwrap_or_default();
     !text.trim().is_empty() && marker.number.is_none_or(|number| number == 1)

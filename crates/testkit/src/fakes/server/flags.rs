@@ -72,7 +72,7 @@ impl Flags {
         self.value(name).and_then(|value| value.parse().ok())
     }
 
-    /// Was the flag given with exactly this value?
+    /// Returns whether the flag has exactly this value.
     pub(super) fn names(&self, name: &str, value: &str) -> bool {
         self.0.iter().any(|(flag, given)| flag == name && given == value)
     }
