@@ -57,6 +57,8 @@ pub(crate) enum RefusalReason {
     Issuer,
     TooLarge,
     TooSlow,
+    /// Other requests take all the room for bodies.
+    Busy,
 }
 
 impl RefusalReason {
@@ -69,6 +71,7 @@ impl RefusalReason {
             Self::Issuer => "issuer",
             Self::TooLarge => "too_large",
             Self::TooSlow => "too_slow",
+            Self::Busy => "busy",
         }
     }
 }

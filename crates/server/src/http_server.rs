@@ -29,6 +29,7 @@ use self::router::{HttpState, Router};
 use crate::access::Access;
 use crate::counters::Counters;
 use crate::front::Front;
+use crate::shares::Shares;
 
 /// The path of the MCP endpoint.
 pub const PATH: &str = "/mcp";
@@ -61,6 +62,9 @@ pub struct Limits {
     /// Time limit for the body.
     pub body: Duration,
     pub body_bytes: usize,
+    /// Bytes of the bodies of one principal that are read or worked on at the same time, and of all bodies.
+    pub bodies_of_principal: usize,
+    pub bodies: usize,
     /// Time between two requests. Longer than that of load balancers, so that the balancer closes the connection.
     pub idle: Duration,
     /// Time in which a client must read some of its answer.
@@ -74,6 +78,8 @@ impl Default for Limits {
             headers: Duration::from_secs(10),
             body: Duration::from_secs(30),
             body_bytes: 4 * 1024 * 1024,
+            bodies_of_principal: 256 * 1024 * 1024,
+            bodies: 512 * 1024 * 1024,
             idle: Duration::from_secs(90),
             stuck: Duration::from_secs(30),
         }
@@ -107,8 +113,9 @@ pub async fn listen<H>(
     H: ServerHandler + Send + Sync + 'static,
 {
     let HttpOptions { access, hosts, front, metrics, drain, limits } = options;
-    let state =
-        HttpState { access, hosts, front, counters: Arc::clone(&counters), stop: stop.clone(), limits };
+    let bodies = Shares::new(limits.bodies_of_principal, limits.bodies);
+    let (stopping, counting) = (stop.clone(), Arc::clone(&counters));
+    let state = HttpState { access, hosts, front, bodies, counters: counting, stop: stopping, limits };
     let router = Router::for_tools(state, make_handler, metrics.is_none());
     let over = CancellationToken::new();
     let metrics_task = metrics.map(|listener| {

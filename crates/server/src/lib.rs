@@ -33,6 +33,7 @@ mod output_schema;
 mod queue;
 mod raw_arguments;
 mod served_tools;
+mod shares;
 mod stdio;
 
 pub use access::{Access, AccessError, Issuer, KeyFetcher, TokenError, Tokens};

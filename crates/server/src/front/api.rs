@@ -224,17 +224,13 @@ impl Front {
         kind: Option<&str>,
         body: &[u8],
     ) -> Result<Reply, ApiFailure> {
-        let name: String =
-            query.text("name").unwrap_or("file").chars().filter(|c| !c.is_control()).take(128).collect();
-        let kind =
-            kind.map_or("application/octet-stream", |kind| kind.split(';').next().unwrap_or_default().trim());
+        let name = uploads::kept_name(query.text("name").unwrap_or("file"));
+        let wrong = || ApiFailure::bad_request("the content type is not a media type");
+        let kind = uploads::media_type(kind.unwrap_or("application/octet-stream")).ok_or_else(wrong)?;
         let id = random_id();
-        let too_large =
-            || ApiFailure::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "there is no room for the file");
-        if body.len() > uploads::MAX_FILE
-            || !self.uploads.put(&caller.principal, id.clone(), name.clone(), kind.to_owned(), body)
-        {
-            return Err(too_large());
+        if !self.uploads.put(&caller.principal, id.clone(), name.clone(), kind.to_owned(), body) {
+            let message = "there is no room for the file";
+            return Err(ApiFailure::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message));
         }
         let body = json!({ "id": id, "name": name, "media_type": kind, "bytes": body.len() });
         Ok(json_reply(StatusCode::CREATED, &body))

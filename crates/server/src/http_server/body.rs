@@ -5,11 +5,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::Method;
 use http::request::Parts;
+use http_body_util::BodyExt as _;
 use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use rmcp::model::ErrorData;
 
@@ -17,19 +17,38 @@ use super::Limits;
 use super::lease::Lease;
 use crate::counters::RefusalReason;
 use crate::message::{Message, RejectedMessage, not_json};
+use crate::shares::Share;
 
-/// Reads the whole body within the limits. `Err(None)`: the connection broke.
-pub(super) async fn read_whole(body: Incoming, limits: &Limits) -> Result<Bytes, Option<RefusalReason>> {
+/// Reads the whole body within the limits. Its bytes are added to the share. `Err(None)`: the connection broke.
+pub(super) async fn read_whole(
+    body: Incoming,
+    limits: &Limits,
+    share: &mut Share,
+) -> Result<Bytes, Option<RefusalReason>> {
     if body.size_hint().lower() > limits.body_bytes as u64 {
         return Err(Some(RefusalReason::TooLarge));
     }
-    let collected = tokio::time::timeout(limits.body, Limited::new(body, limits.body_bytes).collect());
-    match collected.await {
-        Err(_) => Err(Some(RefusalReason::TooSlow)),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Some(RefusalReason::TooLarge)),
-        Ok(Err(_)) => Err(None),
-        Ok(Ok(whole)) => Ok(whole.to_bytes()),
+    let collected = tokio::time::timeout(limits.body, collected(body, limits.body_bytes, share));
+    collected.await.unwrap_or(Err(Some(RefusalReason::TooSlow)))
+}
+
+async fn collected(
+    mut body: Incoming,
+    most: usize,
+    share: &mut Share,
+) -> Result<Bytes, Option<RefusalReason>> {
+    let mut whole = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| None)?.into_data() else { continue };
+        if whole.len() + data.len() > most {
+            return Err(Some(RefusalReason::TooLarge));
+        }
+        if !share.grow(data.len()) {
+            return Err(Some(RefusalReason::Busy));
+        }
+        whole.extend_from_slice(&data);
     }
+    Ok(whole.freeze())
 }
 
 /// Returns the body for the protocol library, and stores the raw arguments of a call as an extension of `parts`.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, AUTHORIZATION,
-    CONNECTION, COOKIE, VARY,
+    CONNECTION, COOKIE, RETRY_AFTER, VARY,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
@@ -25,6 +25,7 @@ use crate::access::{Access, Admission, Denied, Principal};
 use crate::caller::Remote;
 use crate::counters::{Counters, RefusalReason, TEXT_TYPE};
 use crate::front::{Front, door};
+use crate::shares::Shares;
 
 const HEALTH: &str = "/healthz";
 const METRICS: &str = "/metrics";
@@ -35,6 +36,8 @@ pub(super) struct HttpState {
     pub(super) access: Access,
     pub(super) hosts: Hosts,
     pub(super) front: Option<Arc<Front>>,
+    /// Bytes of bodies that are read or worked on.
+    pub(super) bodies: Arc<Shares>,
     pub(super) counters: Arc<Counters>,
     /// After this, every answer is the last of its connection.
     pub(super) stop: CancellationToken,
@@ -249,7 +252,11 @@ impl HttpState {
             }
         };
         let limits = Limits { body_bytes: front.body_limit(&parts, self.limits.body_bytes), ..self.limits };
-        let body = match read_whole(body, &limits).await {
+        let Some(mut share) = self.bodies.take(&admission.principal, 0) else {
+            return self.refused(RefusalReason::Busy);
+        };
+        // The share is given back when the request is answered.
+        let body = match read_whole(body, &limits, &mut share).await {
             Ok(body) => body,
             Err(Some(reason)) => return self.refused(reason),
             Err(None) => return plain(StatusCode::BAD_REQUEST, "the body is incomplete\n"),
@@ -271,7 +278,10 @@ impl HttpState {
         H: ServerHandler + Send + 'static,
     {
         let (mut parts, body) = request.into_parts();
-        let body = match read_whole(body, &self.limits).await {
+        let Some(mut share) = self.bodies.take(&admission.principal, 0) else {
+            return self.refused(RefusalReason::Busy);
+        };
+        let body = match read_whole(body, &self.limits, &mut share).await {
             Ok(body) => body,
             Err(Some(reason)) => return self.refused(reason),
             Err(None) => return plain(StatusCode::BAD_REQUEST, "the body is incomplete\n"),
@@ -311,6 +321,10 @@ impl HttpState {
                 plain(StatusCode::FORBIDDEN, "this origin is not allowed; see --allowed-origin\n")
             }
             RefusalReason::TooLarge => plain(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large\n"),
+            RefusalReason::Busy => {
+                let text = "other requests take all the room for bodies; try again\n";
+                with(plain(StatusCode::TOO_MANY_REQUESTS, text), RETRY_AFTER, "1")
+            }
             RefusalReason::TooSlow => plain(StatusCode::REQUEST_TIMEOUT, "the body took too long\n"),
             RefusalReason::Token | RefusalReason::Scope | RefusalReason::Issuer => {
                 plain(StatusCode::FORBIDDEN, "access denied\n")

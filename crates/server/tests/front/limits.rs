@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use converse_server::Limits;
+use converse_testkit::hang_guard::ends;
 
 use crate::stage::{Request, Set, Stage};
 
@@ -26,6 +27,24 @@ async fn bodies_are_bounded_however_they_are_sent() {
     client.send(format!("{:x}\r\n{}\r\n", request.body.len(), request.body).as_bytes()).await;
     assert_eq!(client.answer().await.status, 413);
     assert!(stage.counters.text().contains("refused_total{reason=\"too_large\"} 2\n"));
+}
+
+#[tokio::test]
+async fn bodies_are_bounded_together_and_room_is_given_back() {
+    let stage = limited(|limits| (limits.bodies_of_principal, limits.bodies) = (2000, 3000));
+    let mut request = Request::call("echo");
+    request.body.push_str(&" ".repeat(1500 - request.body.len()));
+    let head = format!("{}content-length: {}\r\n\r\n", request.head(), request.body.len());
+    let mut slow = stage.connect().await;
+    slow.send(format!("{head}{}", &request.body[..1400]).as_bytes()).await;
+    // Until what came of it is read.
+    ends("waiting for its bytes", async { while stage.ask(&request).await.status == 200 {} }).await;
+    let refused = stage.ask(&request).await;
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")));
+    slow.send(&request.body.as_bytes()[1400..]).await;
+    assert_eq!(slow.answer().await.status, 200);
+    assert_eq!(stage.ask(&request).await.status, 200);
+    assert!(stage.counters.text().contains("refused_total{reason=\"busy\"}"));
 }
 
 #[tokio::test]

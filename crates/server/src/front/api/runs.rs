@@ -173,7 +173,9 @@ impl Front {
     /// Takes uploaded files: parts of a message, and their bytes.
     pub(super) fn attached(&self, caller: &Caller, ids: &[String]) -> Result<Attached, ApiFailure> {
         let take = |id: &String| self.uploads.take(&caller.principal, id).ok_or_else(ApiFailure::not_found);
-        Ok(ids.iter().map(take).collect::<Result<Vec<_>, _>>()?.into_iter().unzip())
+        let (parts, bytes): (_, Vec<_>) =
+            ids.iter().map(take).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+        Ok((parts, bytes.into_iter().flatten().collect()))
     }
 
     pub(super) fn api_place(&self) -> Result<Place, ApiFailure> {
