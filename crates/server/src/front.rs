@@ -37,6 +37,7 @@ use tokio_util::sync::CancellationToken;
 use self::agents::Agents;
 pub use self::api::Renderers;
 use self::api::{Channels, Comparisons, SessionRules, Uploads};
+use self::body::StreamPlace;
 use self::idempotency::{KeyedRequest, RunningKeys, keyed_route};
 pub(crate) use self::pages::door;
 use self::pages::guarded;
@@ -46,12 +47,16 @@ pub use self::turns::{TurnParts, TurnQueue};
 use crate::access::{Admission, Denied, Principal};
 use crate::http_server::{Reply, reply};
 use crate::openai::ApiError;
+use crate::shares::Shares;
 
 /// Bytes of a request with images and files.
 const MAX_REQUEST: usize = 32 * 1024 * 1024;
 
 /// Requests that read many files at once; others wait.
 const MAX_READING: usize = 2;
+
+/// Streams of one principal that follow sessions or stored responses, beside those of turns.
+const MAX_FOLLOWED: usize = 512;
 
 /// Seconds after which a client may try again when all places are taken.
 const RETRY_SECONDS: u64 = 1;
@@ -103,6 +108,7 @@ pub struct Front {
     world: Arc<World>,
     worlds: Mutex<HashMap<Principal, Arc<World>>>,
     channels: Channels,
+    streams: Arc<Shares>,
     live_responses: LiveResponses,
     running_keys: RunningKeys,
     uploads: Uploads,
@@ -149,6 +155,7 @@ impl Front {
             world,
             worlds: Mutex::default(),
             channels: Channels::default(),
+            streams: Shares::new(MAX_FOLLOWED.saturating_add(options.max_turns), usize::MAX),
             live_responses: LiveResponses::default(),
             running_keys: RunningKeys::default(),
             uploads: Uploads::default(),
@@ -249,6 +256,12 @@ impl Front {
             Arc::new(World { data, ..World::clone(&self.world) })
         });
         Arc::clone(world)
+    }
+
+    /// Returns a place for another stream. It is free again as soon as the client has left.
+    fn stream_place(&self, principal: &Principal) -> Result<Option<StreamPlace>, ApiError> {
+        let too_many = || ApiError::rate_limit(Some(RETRY_SECONDS), "too many streams are open");
+        self.streams.take(principal, 1).map(|place| Some(Arc::new(place))).ok_or_else(too_many)
     }
 
     fn place(&self) -> Result<Place, ApiError> {

@@ -7,6 +7,7 @@ mod comparisons;
 mod descriptors;
 mod failure;
 mod figures;
+mod following;
 mod message;
 mod narrator;
 mod parameters;
@@ -20,7 +21,6 @@ mod waiting;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use converse_ensemble::{Roster, Rules};
 use converse_host::History;
 use converse_host::context::RunContext;
@@ -30,7 +30,6 @@ use converse_session::{Document, Uuid};
 use http::StatusCode;
 use http::request::Parts;
 use serde_json::{Value, json};
-use tokio::sync::mpsc::unbounded_channel;
 
 pub(super) use self::channel::Channels;
 pub(super) use self::comparisons::Comparisons;
@@ -40,7 +39,6 @@ use self::routes::{Action, route_of};
 pub(super) use self::uploads::{MAX_FILE as MAX_UPLOAD, Uploads};
 use self::waiting::{Answer, WaitingFiles};
 use super::agents::rules_of;
-use super::body::{EventBody, event_stream};
 use super::completions::random_id;
 use super::idempotency::no_turn;
 use super::{Front, json_reply};
@@ -63,6 +61,7 @@ pub struct Renderers {
 #[derive(Debug, Clone)]
 pub(super) struct Caller {
     principal: Principal,
+    admission: Admission,
     world: Arc<World>,
 }
 
@@ -97,7 +96,8 @@ impl Front {
         admission: &Admission,
     ) -> Reply {
         let principal = admission.principal.clone();
-        let caller = Caller { world: self.world_of(&principal), principal };
+        let world = self.world_of(&principal);
+        let caller = Caller { principal, admission: admission.clone(), world };
         let answered = self.api(&caller, parts, body).await;
         answered.unwrap_or_else(|failure| no_turn(failure.reply()))
     }
@@ -118,7 +118,7 @@ impl Front {
             Action::ShowFigures => self.figures(caller, query).await,
             Action::ListInvocations => self.invocations(caller, query).await,
             Action::ListRecords => self.audit(caller, query).await,
-            Action::FollowEverything => Ok(self.everything(caller)),
+            Action::FollowEverything => self.everything(caller),
             Action::ListApprovals => Ok(self.approvals(caller)),
             Action::AnswerApproval => self.answer_approval(caller, first, body),
             Action::Run => {
@@ -166,13 +166,6 @@ impl Front {
             },
         });
         json_reply(StatusCode::OK, &body)
-    }
-
-    fn everything(&self, caller: &Caller) -> Reply {
-        let (sender, receiver) = unbounded_channel();
-        let _ = sender.send(Bytes::from_static(b": \n\n"));
-        self.channels.follow_everything(&caller.principal, sender);
-        event_stream(EventBody::new(receiver))
     }
 
     fn approvals(&self, caller: &Caller) -> Reply {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bytes::Bytes;
 use converse_canister::Decision;
 use converse_canister::{Canister, Supervisor, Transcript};
 use converse_ensemble::Pending;
@@ -20,7 +19,7 @@ use http::StatusCode;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::agents::{client_roster, tools_of};
-use super::body::{EventBody, event_stream};
+use super::body::{EventSender, event_channel, event_stream};
 use super::idempotency::no_turn;
 use super::observing::{Narrator, api_error};
 use super::turns::{NobodyToAsk, Observer, Start, TurnJob};
@@ -55,7 +54,8 @@ impl Front {
                 metadata: request.metadata.clone(),
                 last_reply_only: request.answer.is_json(),
             };
-            let (stream, include_usage) = (request.stream, request.include_usage);
+            let include_usage = request.include_usage;
+            let stream = request.stream.then(|| self.stream_place(&admission.principal)).transpose()?;
             let (job, events) = self.chat_job(request, admission).await?;
             Ok((head, stream, include_usage, job, events))
         };
@@ -63,11 +63,11 @@ impl Front {
             Ok(answer) => answer,
             Err(refused) => return no_turn(error(&refused)),
         };
-        if stream {
-            let (sender, bytes) = unbounded_channel();
+        if let Some(place) = stream {
+            let (sender, body) = event_channel(place);
             let encoder = StreamEncoder { stream: ChatStream::new(head, include_usage), sender };
             self.turns.begin(job(Box::new(Narrated::new(encoder, events))));
-            return event_stream(EventBody::new(bytes));
+            return event_stream(body);
         }
         let (sender, mut bodies) = unbounded_channel();
         let collector = Collector { response: Some(ChatResponse::new(head)), sender };
@@ -245,14 +245,14 @@ impl<C: Consumer> Observer for Narrated<C> {
 
 struct StreamEncoder {
     stream: ChatStream,
-    sender: UnboundedSender<Bytes>,
+    sender: EventSender,
 }
 
 impl Consumer for StreamEncoder {
     fn take(&mut self, event: TurnEvent) -> bool {
         let mut bytes = Vec::new();
         self.stream.push(&event, &mut bytes);
-        bytes.is_empty() || self.sender.send(bytes.into()).is_ok()
+        bytes.is_empty() || self.sender.send(bytes.into())
     }
 }
 

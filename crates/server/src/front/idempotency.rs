@@ -19,12 +19,11 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Body as _;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
 use self::files::{Answer, Asked, KeyFiles, MAX_ANSWER, MAX_KEYS, Record, State};
-use super::body::EventBody;
+use super::body::{StreamPlace, event_channel};
 use super::{Front, api, error};
 use crate::access::{Admission, Principal};
 use crate::http_server::Reply;
@@ -286,8 +285,8 @@ async fn run(front: &Arc<Front>, request: KeyedRequest, claim: Claim, mut client
         let _ = client.send(Response::from_parts(head, Full::new(body).boxed()));
         return;
     }
-    let (sender, receiver) = unbounded_channel();
-    let _ = client.send(Response::from_parts(head.clone(), EventBody::new(receiver).boxed()));
+    let (sender, to_client) = event_channel(head.extensions.get::<StreamPlace>().cloned());
+    let _ = client.send(Response::from_parts(head.clone(), to_client.boxed()));
     let mut kept = Vec::new();
     loop {
         let frame = tokio::select! {
@@ -299,7 +298,7 @@ async fn run(front: &Arc<Front>, request: KeyedRequest, claim: Claim, mut client
         // One byte more than the limit shows that the answer is too large.
         let room = (MAX_ANSWER + 1).saturating_sub(kept.len());
         kept.extend_from_slice(data.get(..room).unwrap_or(&data));
-        let _ = sender.send(data);
+        sender.send(data);
     }
     claim.end(answer(&head, &kept)).await;
 }

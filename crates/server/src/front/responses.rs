@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use converse_canister::Transcript;
 use converse_host::Approver;
 use converse_host::settings::Settings;
@@ -23,7 +22,7 @@ use self::continued::{Answers, continued};
 use self::files::{Record, ResponseFiles, is_id};
 use self::live::{Keeper, Live, ResponseObserver, split};
 use super::agents::{client_roster, tools_of};
-use super::body::{EventBody, event_stream};
+use super::body::{event_channel, event_stream};
 use super::completions::{AsksClient, now, random_id, with_system};
 use super::idempotency::no_turn;
 use super::observing::{Narrator, api_error};
@@ -90,6 +89,7 @@ impl Front {
     ) -> Result<Reply, ApiError> {
         let mut request = ResponsesRequest::parse(body)?;
         let place = self.place()?;
+        let stream = request.stream.then(|| self.stream_place(&admission.principal)).transpose()?;
         let world = self.world_of(&admission.principal);
         let files = ResponseFiles::of(&world);
         let earlier = match &request.previous_response_id {
@@ -162,12 +162,12 @@ impl Front {
             self.live_responses.lock().insert(key, Arc::clone(&live));
         }
         let (sender, receiver) = unbounded_channel();
-        let waits = if streams {
+        let waits = Some(sender).filter(|_| !streams);
+        let stream = stream.map(|place| {
+            let (sender, body) = event_channel(place);
             live.follow(None, sender);
-            None
-        } else {
-            Some(sender)
-        };
+            body
+        });
         live.begin();
         let answer = live.body();
         let (front, key) = (Arc::clone(self), (admission.principal.clone(), id.clone()));
@@ -195,8 +195,8 @@ impl Front {
             interrupt: live.interrupt.clone(),
             place,
         });
-        if streams {
-            return Ok(event_stream(EventBody::new(receiver)));
+        if let Some(body) = stream {
+            return Ok(event_stream(body));
         }
         if background {
             return Ok(json(StatusCode::OK, answer));
@@ -290,7 +290,7 @@ impl Front {
             let message = "only a background response that was created with `stream: true` can be streamed";
             ApiError::invalid_value("stream", message)
         };
-        let (sender, receiver) = unbounded_channel();
+        let (sender, body) = event_channel(self.stream_place(&admission.principal)?);
         match live {
             Some(live) if live.keeps_events => live.follow(after, sender),
             Some(_) => return Err(no_stream()),
@@ -298,10 +298,12 @@ impl Front {
                 self.stored(id, admission)?;
                 let events = self.response_files(admission)?.read_events(id).ok_or_else(no_stream)?;
                 let rest = split(&events).into_iter().skip(after.map_or(0, |after| after.saturating_add(1)));
-                rest.for_each(|event: Bytes| drop(sender.send(event)));
+                for event in rest {
+                    sender.send(event);
+                }
             }
         }
-        Ok(event_stream(EventBody::new(receiver)))
+        Ok(event_stream(body))
     }
 
     fn delete_response(&self, id: &str, admission: &Admission) -> Result<Reply, ApiError> {

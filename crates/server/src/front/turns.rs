@@ -27,7 +27,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc::error::SendError;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::by_hand::CallJob;
 
@@ -96,6 +96,7 @@ pub(crate) struct Turns {
     jobs: UnboundedSender<Job>,
     places: Arc<Semaphore>,
     stop: CancellationToken,
+    over: CancellationToken,
 }
 
 /// Why a turn cannot begin now.
@@ -119,6 +120,11 @@ impl Turns {
         self.stop.run_until_cancelled(place).await?.ok().map(Place)
     }
 
+    /// Resolves at shutdown, when all turns have ended.
+    pub(crate) fn over(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.over.clone().cancelled_owned()
+    }
+
     pub(crate) fn begin(&self, job: TurnJob) {
         if let Err(SendError(Job::Turn(mut job))) = self.jobs.send(Job::Turn(Box::new(job))) {
             job.observer.ended(Err(stopping()));
@@ -139,6 +145,9 @@ fn stopping() -> Failure {
 #[derive(Debug)]
 pub struct TurnQueue {
     jobs: UnboundedReceiver<Job>,
+    /// Ends the streams that wait for turns.
+    #[allow(dead_code, reason = "cancelled when dropped")]
+    over: DropGuard,
 }
 
 /// What all turns share.
@@ -154,7 +163,9 @@ impl TurnQueue {
     /// Returns the queue for at most `most` turns at once. After `stop`, no turn begins.
     pub(crate) fn new(most: usize, stop: CancellationToken) -> (Turns, Self) {
         let (sender, jobs) = unbounded_channel();
-        (Turns { jobs: sender, places: Arc::new(Semaphore::new(most)), stop }, Self { jobs })
+        let over = CancellationToken::new();
+        let queue = Self { jobs, over: over.clone().drop_guard() };
+        (Turns { jobs: sender, places: Arc::new(Semaphore::new(most)), stop, over }, queue)
     }
 
     /// Runs turns until `stop`, and then those that run for at most `drain`. What still runs then is interrupted, which its

@@ -6,6 +6,7 @@ mod figures;
 mod kept_answers;
 mod openapi;
 mod other_questions;
+mod streams;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;

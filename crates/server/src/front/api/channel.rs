@@ -9,17 +9,15 @@ use converse_host::interrupt::Interrupt;
 use converse_session::Uuid;
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::sync::mpsc::UnboundedSender;
 
 use super::narrator::{Batch, Position};
 use crate::access::Principal;
+use crate::front::body::EventSender;
 
 /// Bytes of events that are kept of a turn. A client that asks for earlier ones gets them from the session.
 const MAX_KEPT: usize = 8 * 1024 * 1024;
 /// Time for which a client that comes late learns how a turn ended.
 const LATE: Duration = Duration::from_secs(60);
-/// Streams that one principal may have open.
-const MAX_STREAMS: usize = 512;
 
 pub(super) type SharedChannel = Arc<Mutex<Channel>>;
 
@@ -28,19 +26,19 @@ pub(super) type SharedChannel = Arc<Mutex<Channel>>;
 pub(in crate::front) struct Channels {
     sessions: Mutex<HashMap<(Principal, Uuid), SharedChannel>>,
     /// Clients that follow everything of a principal.
-    everything: Mutex<HashMap<Principal, Vec<UnboundedSender<Bytes>>>>,
+    everything: Mutex<HashMap<Principal, Vec<EventSender>>>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Channel {
     pub(super) turn: Option<RunningTurn>,
     /// Number of turns that have begun, and of those that have ended.
-    pub(super) changes: u64,
+    changes: u64,
     /// The last event of the last turn, and when it came.
     last: Option<(Instant, Value)>,
     log: Vec<Batch>,
     bytes: usize,
-    readers: Vec<UnboundedSender<Bytes>>,
+    readers: Vec<EventSender>,
 }
 
 /// A turn that runs.
@@ -54,7 +52,7 @@ pub(super) struct RunningTurn {
 impl Channel {
     /// Sends a batch to everybody who follows, and keeps it.
     pub(super) fn publish(&mut self, batch: Batch) {
-        self.readers.retain(|reader| reader.send(batch.bytes.clone()).is_ok());
+        self.readers.retain(|reader| reader.send(batch.bytes.clone()));
         self.bytes += batch.bytes.len();
         self.log.push(batch);
         while self.bytes > MAX_KEPT && !self.log.is_empty() {
@@ -65,7 +63,7 @@ impl Channel {
     /// Sends an event that is not part of the session.
     pub(super) fn tell(&mut self, event: &Value) {
         let bytes = Bytes::from(format!("data: {event}\n\n"));
-        self.readers.retain(|reader| reader.send(bytes.clone()).is_ok());
+        self.readers.retain(|reader| reader.send(bytes.clone()));
     }
 
     /// Returns whether any of these clients still reads.
@@ -91,6 +89,11 @@ impl Channel {
         self.last = Some((Instant::now(), last));
     }
 
+    /// What events of the session depend on: the turns so far, and where the one that runs began.
+    pub(super) fn version(&self) -> (u64, Option<usize>) {
+        (self.changes, self.turn.as_ref().map(|turn| turn.began))
+    }
+
     /// The last event of the last turn, if it ended here a short time ago.
     pub(super) fn last(&self) -> Option<Value> {
         self.last.as_ref().map(|(_, last)| last.clone())
@@ -109,7 +112,8 @@ impl Channel {
         self.log.iter().filter(|_| self.turn.is_some()).map(|batch| &batch.bytes)
     }
 
-    pub(super) fn follow(&mut self, reader: UnboundedSender<Bytes>) {
+    pub(super) fn follow(&mut self, reader: EventSender) {
+        self.readers.retain(|reader| !reader.is_closed());
         self.readers.push(reader);
     }
 
@@ -133,22 +137,18 @@ impl Channels {
         sessions.get(&(principal.clone(), session)).is_some_and(|channel| channel.lock().turn.is_some())
     }
 
-    /// Returns whether a principal has room for another stream.
-    pub(super) fn has_room(&self, principal: &Principal) -> bool {
-        let sessions = self.sessions.lock();
-        let own = sessions.iter().filter(|((owner, _), _)| owner == principal);
-        own.map(|(_, channel)| channel.lock().readers.len()).sum::<usize>() < MAX_STREAMS
-    }
-
-    pub(super) fn follow_everything(&self, principal: &Principal, reader: UnboundedSender<Bytes>) {
-        self.everything.lock().entry(principal.clone()).or_default().push(reader);
+    pub(super) fn follow_everything(&self, principal: &Principal, reader: EventSender) {
+        let mut everything = self.everything.lock();
+        let readers = everything.entry(principal.clone()).or_default();
+        readers.retain(|reader| !reader.is_closed());
+        readers.push(reader);
     }
 
     /// Tells everybody of a principal.
     pub(super) fn tell(&self, principal: &Principal, event: &Value) {
         let bytes = Bytes::from(format!("data: {event}\n\n"));
         if let Some(readers) = self.everything.lock().get_mut(principal) {
-            readers.retain(|reader| reader.send(bytes.clone()).is_ok());
+            readers.retain(|reader| reader.send(bytes.clone()));
         }
     }
 }

@@ -54,8 +54,15 @@ impl ApiFailure {
         Self::conflict("busy", "a turn is running in this session")
     }
 
-    pub(super) fn too_many(message: impl Into<String>) -> Self {
-        Self { retry_after: true, ..Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-turns", message) }
+    /// Too much is going on; the client may try again.
+    pub(super) fn too_many(code: &'static str, message: impl Into<String>) -> Self {
+        Self { retry_after: true, ..Self::new(StatusCode::TOO_MANY_REQUESTS, code, message) }
+    }
+
+    /// No turn begins any more. Another server, or this one after its restart, may begin it.
+    pub(super) fn stopping() -> Self {
+        let message = "the server is shutting down";
+        Self { retry_after: true, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", message) }
     }
 
     pub(super) fn reply(&self) -> Reply {

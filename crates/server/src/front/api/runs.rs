@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use converse_canister::{Canister, Content, Cost, Digest, Transcript, User};
 use converse_ensemble::SharedRuns;
 use converse_host::approvals::Memory;
@@ -18,17 +17,16 @@ use http::StatusCode;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use super::Caller;
 use super::approver::LaterApprover;
 use super::channel::{Channel, RunningTurn};
 use super::comparisons::Comparison;
 use super::failure::ApiFailure;
-use super::narrator::{Batch, Narrator, Position, last_event, missed, missed_end};
+use super::narrator::{Batch, Narrator, last_event};
 use super::waiting::{Answer, Choice, WaitingFiles};
-use super::{Caller, blocking};
 use crate::front::agents::Agent;
-use crate::front::body::{EventBody, event_stream};
+use crate::front::body::{EventSender, event_channel, event_stream};
 use crate::front::turns::{Observer, Place, Start, TurnJob};
 use crate::front::{Front, json_reply};
 use crate::http_server::Reply;
@@ -149,11 +147,11 @@ impl Front {
         };
         let run_id = run.clone();
         let turn = NewTurn { session, is_new, run: run_id, question, attachments, props, comparison, place };
-        let follower = streams.then(unbounded_channel);
-        let (sender, receiver) = follower.unzip();
+        let stream = if streams { Some(event_channel(self.api_stream(caller)?)) } else { None };
+        let (sender, body) = stream.unzip();
         self.begin_turn(caller, turn, sender)?;
-        match receiver {
-            Some(receiver) => Ok(event_stream(EventBody::new(receiver))),
+        match body {
+            Some(body) => Ok(event_stream(body)),
             None => {
                 Ok(json_reply(StatusCode::ACCEPTED, &json!({ "session": session.to_string(), "run": run })))
             }
@@ -179,7 +177,10 @@ impl Front {
     }
 
     pub(super) fn api_place(&self) -> Result<Place, ApiFailure> {
-        self.place().map_err(|error| ApiFailure::too_many(error.message))
+        self.place().map_err(|error| match error.status {
+            503 => ApiFailure::stopping(),
+            _ => ApiFailure::too_many("too-many-turns", error.message),
+        })
     }
 
     /// Returns the comparison that a session waits in.
@@ -275,7 +276,7 @@ impl Front {
         self: &Arc<Self>,
         caller: &Caller,
         turn: NewTurn,
-        own: Option<UnboundedSender<Bytes>>,
+        own: Option<EventSender>,
     ) -> Result<(), ApiFailure> {
         let NewTurn { session, is_new, run, question, attachments, mut props, comparison, place } = turn;
         let files = caller.waiting()?;
@@ -341,66 +342,6 @@ impl Front {
         let id = session.to_string();
         let event = json!({ "type": "session", "id": id, "running": running, "waiting": waiting });
         self.channels.tell(&caller.principal, &event);
-    }
-
-    /// `GET /api/sessions/{id}/events`: what happens in a session from a position on, or from now on.
-    pub(super) async fn follow_session(
-        &self,
-        caller: &Caller,
-        session: Uuid,
-        after: Option<&str>,
-    ) -> Result<Reply, ApiFailure> {
-        let after = after.map(|text| text.parse::<Position>());
-        let after = after.transpose().map_err(|()| ApiFailure::bad_request("the position is not valid"))?;
-        if !self.channels.has_room(&caller.principal) {
-            return Err(ApiFailure::too_many("too many streams are open"));
-        }
-        let store = sessions::required(&caller.world)?;
-        let channel = self.channels.of(&caller.principal, session);
-        let is_running = channel.lock().turn.is_some();
-        if !is_running {
-            // Also the check that the session exists.
-            store.metadata(session).map_err(ApiFailure::from)?;
-        }
-        let (sender, receiver) = unbounded_channel();
-        let files = caller.waiting()?;
-        // A session that is read while a turn ends lacks its end.
-        let (loaded, shared, waiting, mut channel) = loop {
-            let changes = channel.lock().changes;
-            let reader = store.clone();
-            let loaded = match after {
-                Some(_) => blocking(move || reader.read_waiting(session)).await?.ok(),
-                None => None,
-            };
-            let waiting = files.read(session);
-            let shared = store.metadata(session).map(|metadata| metadata.shared).unwrap_or_default();
-            let channel = channel.lock();
-            if channel.changes == changes {
-                break (loaded, shared, waiting, channel);
-            }
-        };
-        match after {
-            None => channel.all().for_each(|bytes| drop(sender.send(bytes.clone()))),
-            Some(position) => match channel.after(position) {
-                Some(events) => events.into_iter().for_each(|bytes| drop(sender.send(bytes))),
-                None => {
-                    let canisters = loaded.as_ref().map_or(&[][..], |loaded| loaded.transcript.as_slice());
-                    let running = channel.turn.as_ref().map(|turn| turn.began);
-                    let until = running.unwrap_or(canisters.len()).min(canisters.len());
-                    let interrupts = waiting.map(|waiting| waiting.interrupts).unwrap_or_default();
-                    let whole = canisters.get(..until).unwrap_or_default();
-                    let id = session.to_string();
-                    let mut batches = missed(whole, position, &id, self.markdown, &shared);
-                    if running.is_none() {
-                        batches.extend(missed_end(whole, position, &id, channel.last(), &interrupts));
-                    }
-                    batches.into_iter().for_each(|batch| drop(sender.send(batch.bytes)));
-                    channel.all().for_each(|bytes| drop(sender.send(bytes.clone())));
-                }
-            },
-        }
-        channel.follow(sender);
-        Ok(event_stream(EventBody::new(receiver)))
     }
 
     /// `POST /api/sessions/{id}/cancel`.
@@ -497,7 +438,7 @@ struct RunObserver {
     shared: Option<(SharedRuns, usize)>,
     comparison: Option<Arc<Comparison>>,
     /// The client that began the turn. Its stream ends with the turn.
-    own: Option<UnboundedSender<Bytes>>,
+    own: Option<EventSender>,
     narrator: Option<Narrator>,
     asked: Arc<Mutex<Vec<Value>>>,
 }
@@ -517,7 +458,7 @@ impl RunObserver {
     fn publish(&mut self, batch: Option<Batch>) {
         let Some(batch) = batch else { return };
         if let Some(own) = &self.own {
-            let _ = own.send(batch.bytes.clone());
+            own.send(batch.bytes.clone());
         }
         self.channel.lock().publish(batch);
     }
@@ -548,7 +489,7 @@ impl Observer for RunObserver {
         let batch = self.narrator(0).event(event);
         self.publish(batch);
         let is_left =
-            !self.channel.lock().is_followed() && self.own.as_ref().is_none_or(UnboundedSender::is_closed);
+            !self.channel.lock().is_followed() && self.own.as_ref().is_none_or(EventSender::is_closed);
         if is_left
             && self.front.options.cancel_on_disconnect
             && let Some(turn) = &self.channel.lock().turn

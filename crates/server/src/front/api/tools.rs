@@ -181,7 +181,7 @@ impl Front {
                 Some(json!({ "allowed": true, "rule": rule, "by": "user" }))
             }
         };
-        let place = self.place().map_err(|error| ApiFailure::too_many(error.message))?;
+        let place = self.api_place()?;
         let (answer, answered) = oneshot::channel();
         self.turns.call(CallJob {
             roster,
@@ -193,9 +193,7 @@ impl Front {
             answer,
             place,
         });
-        let stopping =
-            |_| ApiFailure::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is shutting down");
-        let report = answered.await.map_err(stopping)??;
+        let report = answered.await.map_err(|_| ApiFailure::stopping())??;
         let mut content = parts(&report.result.content, "by-hand");
         // Nothing keeps the bytes: there is no session.
         content.iter_mut().filter_map(Value::as_object_mut).for_each(|part| drop(part.remove("url")));

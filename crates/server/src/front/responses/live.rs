@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::approver::{Asked, approval_id};
 use super::files::{Record, ResponseFiles};
+use crate::front::body::EventSender;
 use crate::front::completions::now;
 use crate::front::observing::Narrator;
 use crate::front::turns::Observer;
@@ -33,7 +34,7 @@ struct LiveState {
     stream: ResponsesStream,
     /// Events so far; the index is the sequence number.
     events: Vec<Bytes>,
-    followers: Vec<UnboundedSender<Bytes>>,
+    followers: Vec<EventSender>,
     failed: Option<ApiError>,
     cancelled: bool,
     deleted: bool,
@@ -64,10 +65,12 @@ impl Live {
     }
 
     /// Sends the events after a sequence number, and all later ones.
-    pub(super) fn follow(&self, after: Option<usize>, follower: UnboundedSender<Bytes>) {
+    pub(super) fn follow(&self, after: Option<usize>, follower: EventSender) {
         let mut state = self.state.lock();
-        let kept = state.events.iter().skip(after.map_or(0, |after| after + 1));
-        kept.for_each(|event| drop(follower.send(event.clone())));
+        let kept = state.events.iter().skip(after.map_or(0, |after| after.saturating_add(1)));
+        for event in kept {
+            follower.send(event.clone());
+        }
         state.followers.push(follower);
     }
 
@@ -107,7 +110,7 @@ impl LiveState {
             return;
         }
         let bytes = Bytes::copy_from_slice(bytes);
-        self.followers.retain(|follower| follower.send(bytes.clone()).is_ok());
+        self.followers.retain(|follower| follower.send(bytes.clone()));
         if keeps {
             self.events.extend(split(&bytes));
         }

@@ -1,0 +1,124 @@
+//! Streams that clients follow: what changes in any session of a principal, and what happens in one session.
+//!
+//! They end with the token that opened them, and at shutdown when no turn runs any more.
+
+use bytes::Bytes;
+use converse_canister::InvocationId;
+use converse_host::turn::sessions;
+use converse_session::{Store, Uuid};
+use serde_json::Value;
+
+use super::failure::ApiFailure;
+use super::message::Markdown;
+use super::narrator::{Position, missed, missed_end};
+use super::{Caller, blocking};
+use crate::front::Front;
+use crate::front::body::{EventBody, EventSender, StreamPlace, event_channel, event_stream};
+use crate::http_server::Reply;
+
+impl Front {
+    pub(super) fn api_stream(&self, caller: &Caller) -> Result<Option<StreamPlace>, ApiFailure> {
+        let place = self.stream_place(&caller.principal);
+        place.map_err(|error| ApiFailure::too_many("too-many-streams", error.message))
+    }
+
+    fn followed(&self, caller: &Caller) -> Result<(EventSender, EventBody), ApiFailure> {
+        let (sender, body) = event_channel(self.api_stream(caller)?);
+        let admission = caller.admission.clone();
+        let expired = async move { admission.expired().await };
+        Ok((sender, body.until(expired, self.turns.over())))
+    }
+
+    /// `GET /api/events`.
+    pub(super) fn everything(&self, caller: &Caller) -> Result<Reply, ApiFailure> {
+        let (sender, body) = self.followed(caller)?;
+        sender.send(Bytes::from_static(b": \n\n"));
+        self.channels.follow_everything(&caller.principal, sender);
+        Ok(event_stream(body))
+    }
+
+    /// `GET /api/sessions/{id}/events`: what happens in a session from a position on, or from now on.
+    pub(super) async fn follow_session(
+        &self,
+        caller: &Caller,
+        session: Uuid,
+        after: Option<&str>,
+    ) -> Result<Reply, ApiFailure> {
+        let after = after.map(|text| text.parse::<Position>());
+        let after = after.transpose().map_err(|()| ApiFailure::bad_request("the position is not valid"))?;
+        let (sender, body) = self.followed(caller)?;
+        let store = sessions::required(&caller.world)?;
+        let channel = self.channels.of(&caller.principal, session);
+        let is_running = channel.lock().turn.is_some();
+        if !is_running {
+            // Also the check that the session exists.
+            let store = store.clone();
+            blocking(move || store.metadata(session)).await??;
+        }
+        // A session that is read while a turn begins or ends lacks a part.
+        let (earlier, mut channel) = loop {
+            let (version, last) = {
+                let channel = channel.lock();
+                (channel.version(), channel.last())
+            };
+            let earlier = match after {
+                Some(position) => {
+                    let interrupts = caller.waiting()?.read(session).map(|waiting| waiting.interrupts);
+                    let interrupts = interrupts.unwrap_or_default();
+                    let earlier = Earlier {
+                        session,
+                        position,
+                        began: version.1,
+                        last,
+                        interrupts,
+                        markdown: self.markdown,
+                    };
+                    let store = store.clone();
+                    blocking(move || earlier.events(&store)).await?
+                }
+                None => Vec::new(),
+            };
+            let channel = channel.lock();
+            if channel.version() == version {
+                break (earlier, channel);
+            }
+        };
+        let kept = after.and_then(|position| channel.after(position));
+        let events = kept.unwrap_or_else(|| earlier.into_iter().chain(channel.all().cloned()).collect());
+        for bytes in events {
+            sender.send(bytes);
+        }
+        channel.follow(sender);
+        Ok(event_stream(body))
+    }
+}
+
+/// The events of a session before those of the turn that runs.
+struct Earlier {
+    session: Uuid,
+    position: Position,
+    /// Messages before the turn that runs.
+    began: Option<usize>,
+    /// The last event of the last turn.
+    last: Option<Value>,
+    interrupts: Vec<Value>,
+    markdown: Markdown,
+}
+
+impl Earlier {
+    fn events(self, store: &Store) -> Vec<Bytes> {
+        let Self { session, position, began, last, interrupts, markdown } = self;
+        let loaded = store.read_waiting(session).ok();
+        let shared: Vec<InvocationId> =
+            store.metadata(session).map(|metadata| metadata.shared).unwrap_or_default();
+        let canisters = loaded.as_ref().map_or(&[][..], |loaded| loaded.transcript.as_slice());
+        let until = began.unwrap_or(canisters.len()).min(canisters.len());
+        let whole = canisters.get(..until).unwrap_or_default();
+        let id = session.to_string();
+        let mut batches = missed(whole, position, &id, markdown, &shared);
+        if began.is_none() {
+            batches.extend(missed_end(whole, position, &id, last, &interrupts));
+        }
+        batches.into_iter().map(|batch| batch.bytes).collect()
+    }
+}
