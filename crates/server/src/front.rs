@@ -9,6 +9,7 @@ mod body;
 mod by_hand;
 mod completions;
 mod entries;
+mod heavy_work;
 mod idempotency;
 mod observing;
 mod pages;
@@ -31,13 +32,13 @@ use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use self::agents::Agents;
 pub use self::api::Renderers;
 use self::api::{Channels, Comparisons, SessionRules, Uploads};
 use self::body::StreamPlace;
+use self::heavy_work::HeavyWork;
 use self::idempotency::{KeyedRequest, RunningKeys, keyed_route};
 pub(crate) use self::pages::door;
 use self::pages::guarded;
@@ -52,8 +53,8 @@ use crate::shares::Shares;
 /// Bytes of a request with images and files.
 const MAX_REQUEST: usize = 32 * 1024 * 1024;
 
-/// Requests that read many files at once; others wait.
-const MAX_READING: usize = 2;
+/// Requests that work on much data at once; others wait.
+const MAX_HEAVY: usize = 2;
 
 /// Streams of one principal that follow sessions or stored responses, beside those of turns.
 const MAX_FOLLOWED: usize = 512;
@@ -116,8 +117,8 @@ pub struct Front {
     session_rules: Mutex<SessionRules>,
     failures: Vec<ConnectError>,
     directories: Vec<PathBuf>,
-    /// Bounds the work that reads many files: figures and the audit log.
-    reading: Semaphore,
+    /// Figures, the audit log, exports and imports.
+    heavy_work: HeavyWork,
     redactor: Redactor,
     renderers: Renderers,
     /// Markdown as HTML that can do nothing.
@@ -163,7 +164,7 @@ impl Front {
             session_rules: Mutex::default(),
             failures: failures.to_vec(),
             directories: directories.to_vec(),
-            reading: Semaphore::new(MAX_READING),
+            heavy_work: HeavyWork::new(MAX_HEAVY),
             redactor,
             renderers,
             markdown: renderers.fragment,
@@ -226,7 +227,7 @@ impl Front {
         reply
     }
 
-    async fn route(self: &Arc<Self>, parts: &Parts, body: &[u8], admission: &Admission) -> Reply {
+    async fn route(self: &Arc<Self>, parts: &Parts, body: &Bytes, admission: &Admission) -> Reply {
         if parts.uri.path().starts_with("/api/") {
             return self.answer_api(parts, body, admission).await;
         }
@@ -276,6 +277,12 @@ impl Front {
             NoPlace::Stopping => ApiError::unavailable(Some(RETRY_SECONDS), "the server is shutting down"),
         })
     }
+}
+
+/// Runs work that waits for the disk beside the turns; `None` if it crashed. It is done to its end also if the client
+/// leaves.
+async fn beside_turns<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
 }
 
 fn method_not_allowed(allowed: &'static str) -> Reply {

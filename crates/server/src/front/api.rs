@@ -21,6 +21,7 @@ mod waiting;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use converse_ensemble::{Roster, Rules};
 use converse_host::History;
 use converse_host::context::RunContext;
@@ -28,6 +29,7 @@ use converse_host::turn::sessions as saved;
 use converse_host::world::World;
 use converse_session::{Document, Uuid};
 use http::StatusCode;
+use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use serde_json::{Value, json};
 
@@ -41,7 +43,7 @@ use self::waiting::{Answer, WaitingFiles};
 use super::agents::rules_of;
 use super::completions::random_id;
 use super::idempotency::no_turn;
-use super::{Front, json_reply};
+use super::{Front, beside_turns, json_reply};
 use crate::access::{Admission, Principal};
 use crate::http_server::Reply;
 
@@ -84,15 +86,14 @@ pub(super) fn refused(status: StatusCode, code: &'static str, message: String) -
 
 /// Runs work that waits for the disk beside the other requests.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiFailure> {
-    let failed = |_| ApiFailure::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the request crashed");
-    tokio::task::spawn_blocking(work).await.map_err(failed)
+    beside_turns(work).await.ok_or_else(ApiFailure::crashed)
 }
 
 impl Front {
     pub(super) async fn answer_api(
         self: &Arc<Self>,
         parts: &Parts,
-        body: &[u8],
+        body: &Bytes,
         admission: &Admission,
     ) -> Reply {
         let principal = admission.principal.clone();
@@ -102,7 +103,12 @@ impl Front {
         answered.unwrap_or_else(|failure| no_turn(failure.reply()))
     }
 
-    async fn api(self: &Arc<Self>, caller: &Caller, parts: &Parts, body: &[u8]) -> Result<Reply, ApiFailure> {
+    async fn api(
+        self: &Arc<Self>,
+        caller: &Caller,
+        parts: &Parts,
+        body: &Bytes,
+    ) -> Result<Reply, ApiFailure> {
         let (route, [first, second]) =
             route_of(parts.method.as_str(), parts.uri.path()).ok_or_else(ApiFailure::not_found)?;
         let query = &Parameters::read(parts.uri.query().unwrap_or_default(), route.query)?;
@@ -119,30 +125,58 @@ impl Front {
             Action::ListInvocations => self.invocations(caller, query).await,
             Action::ListRecords => self.audit(caller, query).await,
             Action::FollowEverything => self.everything(caller),
-            Action::ListApprovals => Ok(self.approvals(caller)),
-            Action::AnswerApproval => self.answer_approval(caller, first, body),
             Action::Run => {
                 let streams = header("accept").is_none_or(|accept| !accept.starts_with("application/json"));
                 self.post_run(caller, body, streams).await
             }
-            Action::Compare => self.compare(caller, body),
-            Action::TakeAnswer => self.take(caller, first, body),
             Action::Upload => self.upload(caller, query, header("content-type"), body),
-            Action::ListSessions => self.list_sessions(caller, query).await,
-            Action::CreateSession => self.create_session(caller, body),
-            Action::ImportSession => self.import_session(caller, header("content-type"), body),
-            Action::ShowSession => self.show_session(caller, session()?, query).await,
-            Action::ChangeSession => self.change_session(caller, session()?, body),
-            Action::DeleteSession => self.delete_session(caller, session()?),
-            Action::ForkSession => self.fork_session(caller, session()?, body),
-            Action::RewindSession => self.rewind_session(caller, session()?, body),
             Action::CancelRun => self.cancel_run(caller, session()?),
-            Action::ExportSession => self.export_session(caller, session()?, query).await,
-            Action::ShowContent => self.content(caller, session()?, second),
             Action::FollowSession => {
                 let after = header("last-event-id").or_else(|| query.text("after"));
                 self.follow_session(caller, session()?, after).await
             }
+            action => {
+                let (front, caller, parts, body) =
+                    (Arc::clone(self), caller.clone(), parts.clone(), body.clone());
+                let work = move || front.api_of_files(&caller, &parts, &body);
+                match action {
+                    Action::ImportSession | Action::ExportSession => {
+                        self.heavy_work.run(work).await.ok_or_else(ApiFailure::crashed)?
+                    }
+                    _ => blocking(work).await?,
+                }
+            }
+        }
+    }
+
+    /// Answers what reads or writes files, or renders texts: beside the turns, and to its end also if the client leaves.
+    fn api_of_files(
+        self: &Arc<Self>,
+        caller: &Caller,
+        parts: &Parts,
+        body: &[u8],
+    ) -> Result<Reply, ApiFailure> {
+        let (route, [first, second]) =
+            route_of(parts.method.as_str(), parts.uri.path()).ok_or_else(ApiFailure::not_found)?;
+        let query = &Parameters::read(parts.uri.query().unwrap_or_default(), route.query)?;
+        let kind = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let session = || first.parse::<Uuid>().map_err(|_| ApiFailure::not_found());
+        match route.action {
+            Action::ListApprovals => Ok(self.approvals(caller)),
+            Action::AnswerApproval => self.answer_approval(caller, first, body),
+            Action::Compare => self.compare(caller, body),
+            Action::TakeAnswer => self.take(caller, first, body),
+            Action::ListSessions => self.list_sessions(caller, query),
+            Action::CreateSession => self.create_session(caller, body),
+            Action::ImportSession => self.import_session(caller, kind, body),
+            Action::ShowSession => self.show_session(caller, session()?, query),
+            Action::ChangeSession => self.change_session(caller, session()?, body),
+            Action::DeleteSession => self.delete_session(caller, session()?),
+            Action::ForkSession => self.fork_session(caller, session()?, body),
+            Action::RewindSession => self.rewind_session(caller, session()?, body),
+            Action::ExportSession => self.export_session(caller, session()?, query),
+            Action::ShowContent => self.content(caller, session()?, second),
+            _ => Err(ApiFailure::not_found()),
         }
     }
 
@@ -256,3 +290,6 @@ impl Front {
 
 /// Rules that hold for one session, by answers of a person.
 pub(super) type SessionRules = HashMap<(Principal, Uuid), Rules>;
+
+#[cfg(test)]
+mod tests;

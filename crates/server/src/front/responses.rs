@@ -27,11 +27,11 @@ use super::completions::{AsksClient, now, random_id, with_system};
 use super::idempotency::no_turn;
 use super::observing::{Narrator, api_error};
 use super::turns::{NobodyToAsk, Start, TurnJob};
-use super::{Front, error, json, method_not_allowed};
+use super::{Front, beside_turns, error, json, method_not_allowed};
 use crate::access::{Admission, Principal};
 use crate::http_server::Reply;
 use crate::openai::{
-    ApiError, ResponseHead, ResponsesRequest, ResponsesStream, input_item_list, response_deleted,
+    ApiError, FailureKind, ResponseHead, ResponsesRequest, ResponsesStream, input_item_list, response_deleted,
 };
 
 /// Time in which a cancelled turn ends, before its state is returned as it is.
@@ -65,10 +65,19 @@ impl Front {
         let query = parts.uri.query().unwrap_or_default();
         let answered = match (&parts.method, path) {
             (&Method::POST, []) => self.create_response(body, admission).await,
-            (&Method::GET, [id]) => self.retrieve_response(id, query, admission),
-            (&Method::DELETE, [id]) => self.delete_response(id, admission),
+            (&Method::GET, [id]) => {
+                let (id, query) = ((*id).to_owned(), query.to_owned());
+                self.with_files(admission, move |front, who| front.retrieve_response(&id, &query, who)).await
+            }
+            (&Method::DELETE, [id]) => {
+                let id = (*id).to_owned();
+                self.with_files(admission, move |front, who| front.delete_response(&id, who)).await
+            }
             (&Method::POST, [id, "cancel"]) => self.cancel_response(id, admission).await,
-            (&Method::GET, [id, "input_items"]) => self.response_input(id, query, admission),
+            (&Method::GET, [id, "input_items"]) => {
+                let (id, query) = ((*id).to_owned(), query.to_owned());
+                self.with_files(admission, move |front, who| front.response_input(&id, &query, who)).await
+            }
             (_, []) => return method_not_allowed("POST"),
             (_, [_]) => return method_not_allowed("GET, DELETE"),
             (_, [_, "cancel"]) => return method_not_allowed("POST"),
@@ -76,6 +85,17 @@ impl Front {
             _ => Err(ApiError::not_found("route", parts.uri.path())),
         };
         answered.unwrap_or_else(|refused| no_turn(error(&refused)))
+    }
+
+    /// Runs work with stored responses beside the turns.
+    async fn with_files<T: Send + 'static>(
+        self: &Arc<Self>,
+        admission: &Admission,
+        work: impl FnOnce(&Arc<Self>, &Admission) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let (front, admission) = (Arc::clone(self), admission.clone());
+        let crashed = || ApiError::failure(FailureKind::Internal, "the request crashed");
+        beside_turns(move || work(&front, &admission)).await.ok_or_else(crashed)?
     }
 
     /// Begins the turn of a response.
@@ -141,26 +161,6 @@ impl Front {
             };
             Keeper { files, record }
         });
-        if let Some((before, Some(files))) = approved {
-            let not_kept = |error: std::io::Error| ApiError::unavailable(None, format!("not saved: {error}"));
-            if !files.take_approvals(&before).map_err(not_kept)? {
-                let error = ApiError::conflict(format!("the approvals of `{before}` are answered already"));
-                return Err(error.with_param("input"));
-            }
-        }
-        let contents = keeper.as_ref().map(|keeper| keeper.files.contents(&id));
-        if let Some(Keeper { files, record }) = &keeper {
-            let not_kept = |why: String| ApiError::unavailable(None, format!("not saved: {why}"));
-            if let (Some((before, _)), Some(contents)) = (&earlier, &contents) {
-                let adopted = contents.adopt(&files.contents(before), record.transcript.as_slice());
-                adopted.map_err(|error| not_kept(error.to_string()))?;
-            }
-            // The turn does not begin before this is on disk.
-            files.write(&id, record).map_err(|error| not_kept(error.to_string()))?;
-            files.sweep();
-            let key = (admission.principal.clone(), id.clone());
-            self.live_responses.lock().insert(key, Arc::clone(&live));
-        }
         let (sender, receiver) = unbounded_channel();
         let waits = Some(sender).filter(|_| !streams);
         let stream = stream.map(|place| {
@@ -168,33 +168,63 @@ impl Front {
             live.follow(None, sender);
             body
         });
-        live.begin();
-        let answer = live.body();
-        let (front, key) = (Arc::clone(self), (admission.principal.clone(), id.clone()));
-        let observer = ResponseObserver {
-            id,
-            live: Arc::clone(&live),
-            narrator: Narrator::approved(answered),
-            keeper,
-            asked,
-            waits,
-            cancels: self.options.cancel_on_disconnect && !background,
-            forget: Box::new(move || drop(front.live_responses.lock().remove(&key))),
+        // The turn begins also if the client leaves meanwhile: its approvals are taken.
+        let turn = {
+            let live = Arc::clone(&live);
+            move |front: &Arc<Self>, who: &Admission| {
+                if let Some((before, Some(files))) = approved {
+                    let not_kept =
+                        |error: std::io::Error| ApiError::unavailable(None, format!("not saved: {error}"));
+                    if !files.take_approvals(&before).map_err(not_kept)? {
+                        let error =
+                            ApiError::conflict(format!("the approvals of `{before}` are answered already"));
+                        return Err(error.with_param("input"));
+                    }
+                }
+                let contents = keeper.as_ref().map(|keeper| keeper.files.contents(&id));
+                if let Some(Keeper { files, record }) = &keeper {
+                    let not_kept = |why: String| ApiError::unavailable(None, format!("not saved: {why}"));
+                    if let (Some((before, _)), Some(contents)) = (&earlier, &contents) {
+                        let adopted = contents.adopt(&files.contents(before), record.transcript.as_slice());
+                        adopted.map_err(|error| not_kept(error.to_string()))?;
+                    }
+                    // The turn does not begin before this is on disk.
+                    files.write(&id, record).map_err(|error| not_kept(error.to_string()))?;
+                    files.sweep();
+                    let key = (who.principal.clone(), id.clone());
+                    front.live_responses.lock().insert(key, Arc::clone(&live));
+                }
+                live.begin();
+                let answer = live.body();
+                let (registry, key) = (Arc::clone(front), (who.principal.clone(), id.clone()));
+                let observer = ResponseObserver {
+                    id,
+                    live: Arc::clone(&live),
+                    narrator: Narrator::approved(answered),
+                    keeper,
+                    asked,
+                    waits,
+                    cancels: front.options.cancel_on_disconnect && !background,
+                    forget: Box::new(move || drop(registry.live_responses.lock().remove(&key))),
+                };
+                front.turns.begin(TurnJob {
+                    settings,
+                    roster,
+                    wires: agent.wires.clone(),
+                    world,
+                    start: Start::Transcript(transcript),
+                    said: Vec::new(),
+                    attachments: request.conversation.attachments.into_iter().map(|one| one.bytes).collect(),
+                    contents,
+                    approver,
+                    observer: Box::new(observer),
+                    interrupt: live.interrupt.clone(),
+                    place,
+                });
+                Ok(answer)
+            }
         };
-        self.turns.begin(TurnJob {
-            settings,
-            roster,
-            wires: agent.wires.clone(),
-            world,
-            start: Start::Transcript(transcript),
-            said: Vec::new(),
-            attachments: request.conversation.attachments.into_iter().map(|one| one.bytes).collect(),
-            contents,
-            approver,
-            observer: Box::new(observer),
-            interrupt: live.interrupt.clone(),
-            place,
-        });
+        let answer = self.with_files(admission, turn).await?;
         if let Some(body) = stream {
             return Ok(event_stream(body));
         }
@@ -233,7 +263,7 @@ impl Front {
 
     /// Returns a response that can be continued.
     async fn earlier(
-        &self,
+        self: &Arc<Self>,
         id: &str,
         admission: &Admission,
         files: Option<&ResponseFiles>,
@@ -250,7 +280,10 @@ impl Front {
                 return Err(error.with_param("previous_response_id"));
             }
         }
-        let record = files.and_then(|files| files.read(id)).ok_or_else(missing)?;
+        let (files, one) = (files.cloned(), id.to_owned());
+        let record =
+            self.with_files(admission, move |_, _| Ok(files.and_then(|files| files.read(&one)))).await?;
+        let record = record.ok_or_else(missing)?;
         match record.status().as_str() {
             "completed" | "incomplete" => Ok(record),
             status => {
@@ -316,11 +349,12 @@ impl Front {
         }
     }
 
-    async fn cancel_response(&self, id: &str, admission: &Admission) -> Result<Reply, ApiError> {
+    async fn cancel_response(self: &Arc<Self>, id: &str, admission: &Admission) -> Result<Reply, ApiError> {
         let only_background =
             || ApiError::invalid_value("response_id", "only a background response can be cancelled");
         let Some(live) = self.live_response(id, admission) else {
-            let record = self.stored(id, admission)?;
+            let one = id.to_owned();
+            let record = self.with_files(admission, move |front, who| front.stored(&one, who)).await?;
             return match record.background {
                 true => Ok(json(StatusCode::OK, record.object())),
                 false => Err(only_background()),

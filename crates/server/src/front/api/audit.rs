@@ -5,9 +5,9 @@ use converse_session::records;
 use http::StatusCode;
 use serde_json::json;
 
+use super::Caller;
 use super::failure::ApiFailure;
 use super::parameters::Parameters;
-use super::{Caller, blocking};
 use crate::front::{Front, json_reply};
 use crate::http_server::Reply;
 
@@ -23,12 +23,11 @@ impl Front {
             return Ok(json_reply(StatusCode::OK, &json!({ "items": [], "verified": true })));
         };
         let world = std::sync::Arc::clone(&caller.world);
-        let _turn = self.reading.acquire().await;
-        let read = blocking(move || {
+        let read = self.heavy_work.run(move || {
             let verified = before.is_none().then(|| verify(None, None, &world)).transpose();
             (records(&path, before, session.as_deref(), PAGE), verified)
         });
-        let (items, verified) = read.await?;
+        let (items, verified) = read.await.ok_or_else(ApiFailure::crashed)?;
         let unreadable = |error: std::io::Error| {
             ApiFailure::new(StatusCode::INTERNAL_SERVER_ERROR, "audit-unreadable", error.to_string())
         };

@@ -50,6 +50,10 @@ impl ApiFailure {
         Self { approval: Some(Box::new(approval)), ..Self::conflict("needs-approval", message) }
     }
 
+    pub(super) fn crashed() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the request crashed")
+    }
+
     pub(super) fn busy() -> Self {
         Self::conflict("busy", "a turn is running in this session")
     }

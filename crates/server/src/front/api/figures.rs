@@ -11,9 +11,9 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
+use super::Caller;
 use super::failure::ApiFailure;
 use super::parameters::Parameters;
-use super::{Caller, blocking};
 use crate::front::{Front, json_reply};
 use crate::http_server::Reply;
 
@@ -60,9 +60,8 @@ impl Front {
 
     async fn folded(&self, caller: &Caller, mut folding: Folding) -> Result<Folding, ApiFailure> {
         let Some(store) = sessions::store(&caller.world) else { return Ok(folding) };
-        let _turn = self.reading.acquire().await;
-        let folded = blocking(move || folding.read_all(&store).map(|()| folding)).await?;
-        Ok(folded?)
+        let folded = self.heavy_work.run(move || folding.read_all(&store).map(|()| folding)).await;
+        Ok(folded.ok_or_else(ApiFailure::crashed)??)
     }
 
     fn invocation(&self, place: Cursor, mut call: ListedCall) -> Value {

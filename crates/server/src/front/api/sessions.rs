@@ -12,10 +12,10 @@ use http::{HeaderValue, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::Caller;
 use super::failure::ApiFailure;
 use super::message::{messages, usage_json};
 use super::parameters::Parameters;
-use super::{Caller, blocking};
 use crate::front::{Front, json_reply};
 use crate::http_server::{Reply, reply};
 
@@ -47,22 +47,13 @@ fn parsed<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiFailure> {
 
 impl Front {
     /// `GET /api/sessions`.
-    pub(super) async fn list_sessions(
-        &self,
-        caller: &Caller,
-        query: &Parameters<'_>,
-    ) -> Result<Reply, ApiFailure> {
+    pub(super) fn list_sessions(&self, caller: &Caller, query: &Parameters<'_>) -> Result<Reply, ApiFailure> {
         let limit = query.number("limit")?.unwrap_or(50).min(MAX_LISTED);
         let store = sessions::required(&caller.world)?;
-        let words = query.text("text").map(str::to_owned);
-        let (summaries, hits) = blocking(move || {
-            let searched =
-                words.as_deref().and_then(|words| Query::new(words.split_whitespace(), Within::All));
-            let hits =
-                searched.map(|query| store.search(&query, MAX_HITS).map(|found| found.hits)).transpose();
-            store.list().and_then(|list| Ok((list, hits?)))
-        })
-        .await??;
+        let words = query.text("text");
+        let words = words.and_then(|words| Query::new(words.split_whitespace(), Within::All));
+        let hits = words.map(|words| store.search(&words, MAX_HITS).map(|found| found.hits)).transpose()?;
+        let summaries = store.list()?;
         let cursor = query.text("cursor");
         let of_project = |summary: &Summary| {
             query.text("project").is_none_or(|one| summary.metadata.project.as_deref() == Some(one))
@@ -150,7 +141,7 @@ impl Front {
     }
 
     /// `GET /api/sessions/{id}`.
-    pub(super) async fn show_session(
+    pub(super) fn show_session(
         &self,
         caller: &Caller,
         id: Uuid,
@@ -158,11 +149,9 @@ impl Front {
     ) -> Result<Reply, ApiFailure> {
         let limit = query.number("limit")?.unwrap_or(200).clamp(1, MAX_MESSAGES);
         let store = sessions::required(&caller.world)?;
-        let reader = store.clone();
         // An invocation that runs has no result yet.
         let is_running = self.channels.is_running(&caller.principal, id);
-        let read = move || if is_running { reader.read_running(id) } else { reader.read_waiting(id) };
-        let loaded = blocking(read).await??;
+        let loaded = if is_running { store.read_running(id)? } else { store.read_waiting(id)? };
         let total = loaded.transcript.as_slice().len();
         let from = query.number("from")?.unwrap_or_else(|| first_shown(loaded.transcript.as_slice(), limit));
         let mut body = self.item_of(caller, &store, id)?;
@@ -242,14 +231,14 @@ impl Front {
     }
 
     /// `GET /api/sessions/{id}/export`.
-    pub(super) async fn export_session(
+    pub(super) fn export_session(
         &self,
         caller: &Caller,
         id: Uuid,
         query: &Parameters<'_>,
     ) -> Result<Reply, ApiFailure> {
         let store = sessions::required(&caller.world)?;
-        let document = blocking(move || store.export(id, PROGRAM)).await??;
+        let document = store.export(id, PROGRAM)?;
         let unreadable = |error: serde_json::Error| {
             ApiFailure::new(StatusCode::INTERNAL_SERVER_ERROR, "not-redacted", error.to_string())
         };
