@@ -77,6 +77,11 @@ impl ResponseFiles {
         world.data_dir().map(|dir| Self { dir: dir.join("responses") })
     }
 
+    #[cfg(test)]
+    pub(super) fn at(dir: &std::path::Path) -> Self {
+        Self { dir: dir.to_owned() }
+    }
+
     pub(super) fn contents(&self, id: &str) -> Contents {
         Contents::new(&self.dir.join(id))
     }
@@ -156,7 +161,7 @@ mod tests {
     use super::*;
 
     fn files(dir: &std::path::Path) -> ResponseFiles {
-        ResponseFiles { dir: dir.to_owned() }
+        ResponseFiles::at(dir)
     }
 
     fn record(running: bool) -> Record {

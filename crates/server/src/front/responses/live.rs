@@ -194,8 +194,12 @@ impl Observer for ResponseObserver {
             }
             (state.stream.state().body(), state.events.concat(), state.deleted)
         };
+        if let Some(Keeper { files, .. }) = self.keeper.take_if(|_| is_deleted) {
+            // The turn may have saved content after the response was removed.
+            files.remove(&self.id);
+        }
         // A client that reads the end can continue at once.
-        if let Some(Keeper { files, mut record }) = self.keeper.take().filter(|_| !is_deleted) {
+        if let Some(Keeper { files, mut record }) = self.keeper.take() {
             record.running = false;
             record.body = String::from_utf8(body).unwrap_or_default();
             record.questions = asked.iter().map(|asked| (asked.id.clone(), asked.question)).collect();
@@ -216,5 +220,75 @@ impl Observer for ResponseObserver {
         }
         std::mem::replace(&mut self.forget, Box::new(|| ()))();
         self.live.ended.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::front::body::event_channel;
+    use crate::openai::ResponseHead;
+    use crate::openai::ResponsesRequest;
+
+    fn live(id: &str) -> Arc<Live> {
+        let request = ResponsesRequest::parse(br#"{"model":"m","input":"Hello"}"#).unwrap();
+        let head = ResponseHead {
+            id: id.to_owned(),
+            created_at: 0,
+            model: "m".to_owned(),
+            parameters: request.parameters(),
+            last_reply_only: false,
+        };
+        Arc::new(Live::new(ResponsesStream::new(head, true), true, true))
+    }
+
+    #[tokio::test]
+    async fn a_number_after_every_event_gets_none() {
+        let live = live("resp_a");
+        live.begin();
+        for (after, count) in [(None, 1), (Some(usize::MAX), 0)] {
+            let (sender, body) = event_channel(None);
+            live.follow(after, sender);
+            live.state.lock().followers.clear();
+            let read = http_body_util::BodyExt::collect(body).await.unwrap().to_bytes();
+            assert_eq!(split(&read).len().min(1), count, "{after:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_turn_saves_after_its_response_was_deleted_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (files, id) = (ResponseFiles::at(dir.path()), format!("resp_{}", "a".repeat(32)));
+        let live = live(&id);
+        let record = Record {
+            running: true,
+            background: true,
+            streamed: true,
+            body: "{}".to_owned(),
+            input: Vec::new(),
+            transcript: Transcript::new(),
+            asked: Vec::new(),
+            questions: std::collections::HashMap::new(),
+        };
+        files.write(&id, &record).unwrap();
+        let mut observer = ResponseObserver {
+            id: id.clone(),
+            live: Arc::clone(&live),
+            narrator: Narrator::default(),
+            keeper: Some(Keeper { files: files.clone(), record }),
+            asked: Arc::default(),
+            waits: None,
+            cancels: false,
+            forget: Box::new(|| ()),
+        };
+        live.delete();
+        assert!(files.remove(&id));
+        files.contents(&id).put(b"the content of a result").unwrap();
+        observer.ended(Err(Failure::new(
+            converse_host::failure::Kind::Signal(2),
+            "interrupted",
+            "cancelled",
+        )));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }
