@@ -48,7 +48,7 @@ impl Front {
             .ensembles()
             .iter()
             .map(|ensemble| {
-                let mut item = self.of_ensemble(ensemble, &rules);
+                let mut item = self.of_ensemble(caller, ensemble, &rules);
                 if let Some(plan) = descriptors.plan(ensemble.name.as_str()) {
                     item["lock"] = json!(descriptors.lock(plan, roster));
                     self.describe_plan(caller, plan, &descriptors, &mut item);
@@ -61,7 +61,7 @@ impl Front {
             items.extend(descriptors.all().filter(is_other).map(|plan| {
                 let mut item = json!({
                     "name": plan.name.as_str(),
-                    "origin": origin(&plan.origin),
+                    "origin": origin(caller, &plan.origin),
                     "enabled": plan.enabled && !plan.trusted,
                     "connected": false,
                     "trusted": plan.trusted,
@@ -97,14 +97,14 @@ impl Front {
         }
     }
 
-    fn of_ensemble(&self, ensemble: &converse_ensemble::Ensemble, rules: &Rules) -> Value {
+    fn of_ensemble(&self, caller: &Caller, ensemble: &converse_ensemble::Ensemble, rules: &Rules) -> Value {
         let roster = self.agents.roster();
         let tools = roster.tools_of(ensemble.name.as_str());
         let held = tools.iter().flatten().any(|tool| tool.held.is_some());
         let failure = self.failures.iter().find(|failure| failure.ensemble == ensemble.name.as_str());
         json!({
             "name": ensemble.name.as_str(),
-            "origin": origin(&ensemble.origin),
+            "origin": origin(caller, &ensemble.origin),
             "transport": "builtin",
             "enabled": true,
             "connected": tools.is_some(),
@@ -232,8 +232,14 @@ fn approved(approve: &Value) -> Result<Option<Digest>, ApiFailure> {
     })
 }
 
-fn origin(origin: &Origin) -> Value {
-    json!({ "scope": scope(origin.scope), "file": origin.file, "line": origin.line })
+/// Where an ensemble is declared. Files are for the user who runs the server.
+fn origin(caller: &Caller, origin: &Origin) -> Value {
+    match caller.principal {
+        Principal::Owner => {
+            json!({ "scope": scope(origin.scope), "file": origin.file, "line": origin.line })
+        }
+        Principal::Other(_) => json!({ "scope": scope(origin.scope) }),
+    }
 }
 
 fn of_tool(rules: &Rules, tool: &Tool) -> Value {

@@ -190,5 +190,10 @@ fn findings_and_drift_are_for_the_user_who_runs_the_server() {
     let names: Vec<&str> =
         list["items"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["essentials"], "not what is not served");
+    assert_eq!(
+        list["items"][0]["origin"],
+        json!({ "scope": "shipped" }),
+        "files of the server are not named"
+    );
     assert_eq!(send(&gate, "GET", "/api/ensembles/essentials/drift", OTHER, &Value::Null).0, 404);
 }
