@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use converse_canister::media::magic;
 use converse_canister::{Content, Digest};
 use sha2::{Digest as _, Sha256};
 
@@ -40,11 +41,11 @@ impl Attachment {
 /// An image from a data URL.
 pub(super) fn image(url: &str, param: &str) -> Result<Media, ApiError> {
     let (said, bytes) = data_url(url, param)?;
-    match detected(&bytes) {
+    match magic(&bytes) {
         Some(mime) if mime.starts_with("image/") && agrees(&said, mime) => {
             Ok(Media::Blob(Attachment::new(mime, None, bytes)))
         }
-        found => Err(mismatch(param, "a PNG, JPEG, GIF or WebP image", &said, found)),
+        found => Err(mismatch(param, "an image (PNG, JPEG, GIF, WebP, HEIC)", &said, found)),
     }
 }
 
@@ -52,7 +53,7 @@ pub(super) fn image(url: &str, param: &str) -> Result<Media, ApiError> {
 pub(super) fn audio(data: &str, format: &str, param: &str) -> Result<Media, ApiError> {
     let bytes = decoded(data, param)?;
     let wanted = if format == "wav" { "audio/wav" } else { "audio/mpeg" };
-    match detected(&bytes) {
+    match magic(&bytes) {
         Some(mime) if mime == wanted => Ok(Media::Blob(Attachment::new(mime, None, bytes))),
         found => Err(mismatch(param, "a WAV or MP3 recording", wanted, found)),
     }
@@ -66,7 +67,7 @@ pub(super) fn file(data: &str, name: Option<String>, param: &str) -> Result<Medi
         false => (String::new(), decoded(data, param)?),
     };
     let name = name.map(|name| name.chars().filter(|c| !c.is_control()).take(128).collect::<String>());
-    match detected(&bytes) {
+    match magic(&bytes) {
         Some(mime) if agrees(&said, mime) => Ok(Media::Blob(Attachment::new(mime, name, bytes))),
         None if !bytes.is_empty() && !bytes.contains(&0) && is_text(&said) => {
             let text = String::from_utf8(bytes).map_err(|_| {
@@ -100,20 +101,6 @@ fn data_url(url: &str, param: &str) -> Result<(String, Vec<u8>), ApiError> {
 
 fn decoded(data: &str, param: &str) -> Result<Vec<u8>, ApiError> {
     STANDARD.decode(data).map_err(|error| ApiError::invalid_value(param, format!("not Base64: {error}")))
-}
-
-/// Returns the type by the first bytes, for the types that models accept.
-fn detected(bytes: &[u8]) -> Option<&'static str> {
-    Some(match bytes {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => "image/png",
-        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => "image/gif",
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..] => "audio/wav",
-        [b'I', b'D', b'3', ..] | [0xff, 0xfb | 0xfa | 0xf3 | 0xf2, ..] => "audio/mpeg",
-        [b'%', b'P', b'D', b'F', b'-', ..] => "application/pdf",
-        _ => return None,
-    })
 }
 
 /// Returns whether the media type that the client gave fits the detected one. An absent or generic one does.

@@ -1,5 +1,6 @@
 //! Sessions over `/api`: listed, shown, named, forked, taken back, deleted, exported and imported.
 
+use converse_canister::media::magic;
 use converse_canister::{Canister, Digest};
 use converse_host::turn::sessions;
 use converse_host::world::World;
@@ -344,15 +345,7 @@ fn describe(store: &Store, id: Uuid, described: Described) -> Result<(), ApiFail
     Ok(())
 }
 
-/// Returns the media type of what a browser may show, by its first bytes.
+/// Returns the media type of what a browser may show. Types that browsers run, or open with other programs, are saved.
 fn shown_as(bytes: &[u8]) -> Option<&'static str> {
-    Some(match bytes {
-        [0x89, b'P', b'N', b'G', ..] => "image/png",
-        [0xff, 0xd8, 0xff, ..] => "image/jpeg",
-        [b'G', b'I', b'F', b'8', ..] => "image/gif",
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..] => "audio/wav",
-        [b'I', b'D', b'3', ..] => "audio/mpeg",
-        _ => return None,
-    })
+    magic(bytes).filter(|mime| mime.starts_with("image/") || mime.starts_with("audio/"))
 }

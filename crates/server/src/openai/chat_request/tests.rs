@@ -359,7 +359,7 @@ fn links_and_content_of_another_type_are_refused() {
         (image("data:image/png;base64,%%"), "image_url.url", "not Base64"),
         (image(&data_url("image/png", b"<svg onload=alert(1)>")), "image_url.url", "of another type"),
         (image(&data_url("image/png", b"GIF89a")), "image_url.url", "the content is image/gif"),
-        (image(&data_url("application/pdf", b"%PDF-1.7")), "image_url.url", "PNG, JPEG, GIF or WebP"),
+        (image(&data_url("application/pdf", b"%PDF-1.7")), "image_url.url", "expected an image"),
         (
             json!({ "type": "image_url", "image_url": { "url": data_url("image/png", PNG), "detail": "high" } }),
             "image_url.detail",
