@@ -52,7 +52,7 @@ const FILES: &[(&str, &[u8])] = &[
 
 /// What somebody without access sees: where the token goes.
 const DOOR: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
-     content=\"width=device-width\"><title>converse</title><h1>converse</h1><form action=\"/\" method=\"get\">\
+     content=\"width=device-width\"><title>converse</title><h1>converse</h1><form action=\"/\" method=\"post\">\
      <label>Token <input name=\"token\" type=\"password\" autocomplete=\"current-password\" autofocus></label> \
      <button>Open</button></form><p>The program printed the token when it started.</p></html>\n";
 
@@ -86,7 +86,10 @@ impl Front {
 
 /// Answers a browser without access.
 pub(crate) fn door() -> Reply {
-    guarded(reply(StatusCode::UNAUTHORIZED, "text/html; charset=utf-8", DOOR))
+    let mut reply = reply(StatusCode::UNAUTHORIZED, "text/html; charset=utf-8", DOOR);
+    // With `no-referrer`, a browser would send the form without its origin.
+    reply.headers_mut().insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    guarded(reply)
 }
 
 /// Adds the headers that keep pages and answers from being used by other pages.
@@ -96,7 +99,7 @@ pub(super) fn guarded(mut reply: Reply) -> Reply {
         headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     }
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.entry(REFERRER_POLICY).or_insert(HeaderValue::from_static("no-referrer"));
     let opener = HeaderName::from_static("cross-origin-opener-policy");
     headers.insert(opener, HeaderValue::from_static("same-origin"));
     let resource = HeaderName::from_static("cross-origin-resource-policy");

@@ -19,11 +19,11 @@ use crate::counters::RefusalReason;
 use crate::message::{Message, RejectedMessage, not_json};
 use crate::shares::Share;
 
-/// Reads the whole body within the limits. Its bytes are added to the share. `Err(None)`: the connection broke.
+/// Reads the whole body within the limits. Its bytes are added to the share of its principal. `Err(None)`: the connection broke.
 pub(super) async fn read_whole(
     body: Incoming,
     limits: &Limits,
-    share: &mut Share,
+    share: Option<&mut Share>,
 ) -> Result<Bytes, Option<RefusalReason>> {
     if body.size_hint().lower() > limits.body_bytes as u64 {
         return Err(Some(RefusalReason::TooLarge));
@@ -35,7 +35,7 @@ pub(super) async fn read_whole(
 async fn collected(
     mut body: Incoming,
     most: usize,
-    share: &mut Share,
+    mut share: Option<&mut Share>,
 ) -> Result<Bytes, Option<RefusalReason>> {
     let mut whole = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -43,7 +43,7 @@ async fn collected(
         if whole.len() + data.len() > most {
             return Err(Some(RefusalReason::TooLarge));
         }
-        if !share.grow(data.len()) {
+        if share.as_mut().is_some_and(|share| !share.grow(data.len())) {
             return Err(Some(RefusalReason::Busy));
         }
         whole.extend_from_slice(&data);

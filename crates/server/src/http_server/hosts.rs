@@ -78,6 +78,13 @@ impl Hosts {
     }
 }
 
+/// Returns whether the origin has the name of the host. Behind a proxy with a port of its own, only the names are equal.
+pub(super) fn is_of_host(headers: &HeaderMap) -> bool {
+    let text = |name| one(headers, name).and_then(|value| value.to_str().ok());
+    let (host, origin) = (text(&HOST).and_then(Host::read), text(&ORIGIN).and_then(Origin::read));
+    host.zip(origin).is_some_and(|(host, origin)| host.name == origin.host.name)
+}
+
 fn one<'h>(headers: &'h HeaderMap, name: &http::HeaderName) -> Option<&'h HeaderValue> {
     let mut values = headers.get_all(name).iter();
     values.next().filter(|_| values.next().is_none())

@@ -8,6 +8,7 @@ use http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, AUTHORIZATION,
     CONNECTION, COOKIE, RETRY_AFTER, VARY,
 };
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -29,6 +30,11 @@ use crate::shares::Shares;
 
 const HEALTH: &str = "/healthz";
 const METRICS: &str = "/metrics";
+
+/// Bytes of the form of the door.
+const MAX_FORM: usize = 16 * 1024;
+
+const INCOMPLETE: &str = "the body is incomplete\n";
 
 /// The state that all requests share.
 #[derive(Debug)]
@@ -228,21 +234,27 @@ impl HttpState {
             return file;
         }
         if let Some(token) = browser::offered_token(&parts) {
-            return match self.access.admit_token(&token).await {
-                Ok(_) => browser::let_in(&parts, &token),
-                Err(why) => {
-                    self.count_denied(why);
-                    door()
-                }
+            // Another page could sign the browser in with a token of its own.
+            return match browser::is_from_elsewhere(&parts) {
+                true => door(),
+                false => self.let_in(&parts, &token).await,
             };
         }
-        let admitted = match browser::cookie(&parts) {
+        if browser::is_sign_in(&parts) {
+            return self.sign_in(&parts, body).await;
+        }
+        let cookie = browser::cookie(&parts).filter(|_| !parts.headers.contains_key(AUTHORIZATION));
+        let admitted = match cookie {
             // Another page can make a browser send the cookie, but not its own origin with it.
             Some(_) if browser::is_forged(&parts) => return self.refused(RefusalReason::Origin),
-            Some(token) if !parts.headers.contains_key(AUTHORIZATION) => {
-                self.access.admit_token(&token).await
+            Some(_) if browser::is_simple_body(&parts) => {
+                return plain(
+                    StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                    "the content type is not application/json\n",
+                );
             }
-            _ => self.access.admit(&parts.headers).await,
+            Some(token) => self.access.admit_token(&token).await,
+            None => self.access.admit(&parts.headers).await,
         };
         let admission = match admitted {
             Ok(admission) => admission,
@@ -256,15 +268,38 @@ impl HttpState {
             return self.refused(RefusalReason::Busy);
         };
         // The share is given back when the request is answered.
-        let body = match read_whole(body, &limits, &mut share).await {
+        let body = match read_whole(body, &limits, Some(&mut share)).await {
             Ok(body) => body,
             Err(Some(reason)) => return self.refused(reason),
-            Err(None) => return plain(StatusCode::BAD_REQUEST, "the body is incomplete\n"),
+            Err(None) => return plain(StatusCode::BAD_REQUEST, INCOMPLETE),
         };
         // Later code must not see the token.
         parts.headers.remove(AUTHORIZATION);
         parts.headers.remove(COOKIE);
         front.answer(&parts, body, &admission).await
+    }
+
+    /// Answers the form of the door.
+    async fn sign_in(&self, parts: &Parts, body: Incoming) -> Reply {
+        if browser::is_forged(parts) {
+            return self.refused(RefusalReason::Origin);
+        }
+        let limits = Limits { body_bytes: MAX_FORM, ..self.limits };
+        match read_whole(body, &limits, None).await {
+            Ok(form) => self.let_in(parts, &browser::signed_in(&form).unwrap_or_default()).await,
+            Err(Some(reason)) => self.refused(reason),
+            Err(None) => plain(StatusCode::BAD_REQUEST, INCOMPLETE),
+        }
+    }
+
+    async fn let_in(&self, parts: &Parts, token: &str) -> Reply {
+        match self.access.admit_token(token).await {
+            Ok(_) => browser::let_in(parts, token),
+            Err(why) => {
+                self.count_denied(why);
+                door()
+            }
+        }
     }
 
     async fn call_tool<H>(
@@ -281,10 +316,10 @@ impl HttpState {
         let Some(mut share) = self.bodies.take(&admission.principal, 0) else {
             return self.refused(RefusalReason::Busy);
         };
-        let body = match read_whole(body, &self.limits, &mut share).await {
+        let body = match read_whole(body, &self.limits, Some(&mut share)).await {
             Ok(body) => body,
             Err(Some(reason)) => return self.refused(reason),
-            Err(None) => return plain(StatusCode::BAD_REQUEST, "the body is incomplete\n"),
+            Err(None) => return plain(StatusCode::BAD_REQUEST, INCOMPLETE),
         };
         // The library answers invalid messages in its own format, and accepts some that are ambiguous.
         let body = match rpc_body(&mut parts, body) {

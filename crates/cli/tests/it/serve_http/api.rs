@@ -1,5 +1,6 @@
 //! `serve --http --api --panel`: sessions, turns, approvals and the pages of the panel.
 
+mod browser;
 mod by_hand;
 mod comparisons;
 mod figures;
