@@ -177,7 +177,7 @@ class Remote:
         words = [str(word).replace("{port}", str(self.port)) for word in words]
         self.program = Program(words, cwd=self.home.name, env=env)
         try:
-            until(self.said, 20, lambda: self.program.child.poll() is not None or listens(self.port), every=0.05)
+            until(self.output, 20, lambda: self.program.child.poll() is not None or listens(self.port), every=0.05)
             if self.program.child.poll() is not None:
                 raise Failed(f"`{words[0]}` does not listen: {self.output()}")
         except Failed:

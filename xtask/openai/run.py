@@ -57,7 +57,7 @@ def promptfoo(program, base):
         env = {"PATH": kit.PATH, "HOME": home, "OPENAI_BASE_URL": base, "OPENAI_API_KEY": TOKEN, **nowhere, **quiet}
         ran = kit.run(words, 120, cwd=home, env=env)
         if not output.is_file():
-            raise kit.Failed(f"promptfoo wrote no results\n{ran.told()}")
+            raise kit.Failed(f"promptfoo wrote no results\n{ran.report()}")
         evaluated = json.loads(output.read_text())["results"]["results"]
     for one in evaluated:
         case, is_chat = one["testCase"], one["provider"]["label"] == "chat"
