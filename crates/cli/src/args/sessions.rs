@@ -159,6 +159,8 @@ pub(crate) enum TranscriptFormat {
     Md,
     /// Everything, for `converse sessions import`
     Json,
+    /// The same as JSON Lines, one message a line
+    Jsonl,
     /// One self-contained page
     Html,
 }

@@ -203,6 +203,11 @@ fn what_is_exported_can_be_read_and_taken_in() {
     assert_ne!(piped.trim(), new);
     let canisters = |id: &str| sessions(&env, &["show", id, "--json"]).exits(0).json()["canisters"].clone();
     assert_eq!(canisters(&new), canisters(&id));
+    sessions(&env, &["export", &id, "-o", "out.jsonl"]).exits(0);
+    let lines = fs::read_to_string(env.path("work/out.jsonl")).unwrap();
+    assert!(lines.lines().count() > 2 && lines.lines().all(|line| line.starts_with('{')), "{lines}");
+    let new = sessions(&env, &["import", "out.jsonl"]).exits(0).stdout.trim().to_owned();
+    assert_eq!(canisters(&new), canisters(&id));
     let markdown = sessions(&env, &["export", &id]).exits(0).stdout;
     for part in
         ["> 6*7 \"quoted\" &lt;b>?", "## 1 · You", "`essentials__calculator` ✓ success", "It is **42**."]

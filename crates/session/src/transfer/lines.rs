@@ -19,6 +19,20 @@ impl Document {
         [&session].into_iter().chain(items).map(|line| format!("{line}\n")).collect()
     }
 
+    /// Parses a document, whichever of [`Document::to_json`] and [`Document::to_lines`] made it.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Document::read`].
+    pub fn read_any(bytes: &[u8]) -> Result<Self, ImportError> {
+        let (first, rest) =
+            bytes.split_at(bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len()));
+        let session = serde_json::from_slice::<BTreeMap<String, &RawValue>>(first);
+        let is_lines = session.is_ok_and(|session| !session.contains_key(LISTS[0]));
+        let read = if is_lines && !rest.trim_ascii().is_empty() { Self::read_lines } else { Self::read };
+        read(bytes)
+    }
+
     /// Parses a document that [`Document::to_lines`] made.
     ///
     /// # Errors
@@ -86,6 +100,9 @@ mod tests {
         let (document, text) = (document(), document().to_lines());
         assert_eq!(text.lines().count(), 4, "{text}");
         assert_eq!(Document::read_lines(text.as_bytes()).unwrap(), document);
+        for text in [text.clone(), format!("{}\n", document.to_json()), format!("{:#}", document.to_json())] {
+            assert_eq!(Document::read_any(text.as_bytes()).unwrap(), document);
+        }
         let padded = text.replace('\n', "\r\n\n");
         assert_eq!(Document::read_lines(padded.as_bytes()).unwrap(), document);
     }

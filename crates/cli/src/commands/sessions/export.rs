@@ -27,6 +27,7 @@ impl SessionCommands<'_> {
             TranscriptFormat::Md => safe(&markdown(&document)).into_owned(),
             TranscriptFormat::Html => html(&document),
             TranscriptFormat::Json => printable(&format!("{:#}\n", document.to_json())),
+            TranscriptFormat::Jsonl => printable(&document.to_lines()),
         };
         let Some(file) = args.output.as_ref().filter(|file| file.as_os_str() != "-") else {
             write_stdout(&text)?;
@@ -57,6 +58,7 @@ fn format(args: &SessionsExportArgs) -> TranscriptFormat {
     let extension = args.output.as_ref().and_then(|file| file.extension()?.to_str());
     args.format.unwrap_or(match extension {
         Some("json") => TranscriptFormat::Json,
+        Some("jsonl") => TranscriptFormat::Jsonl,
         Some("html" | "htm") => TranscriptFormat::Html,
         _ => TranscriptFormat::Md,
     })

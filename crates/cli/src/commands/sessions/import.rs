@@ -20,7 +20,7 @@ impl SessionCommands<'_> {
         let bytes = self
             .bytes(&args.file)
             .map_err(|error| Failure::usage("unreadable", format!("{name}: {error}")))?;
-        let mut document = Document::read(&bytes).map_err(|error| refused(&name, &error))?;
+        let mut document = Document::read_any(&bytes).map_err(|error| refused(&name, &error))?;
         for left_out in drop_invalid_labels(&mut document) {
             self.console.warn(&format!("warning: {left_out}"));
         }
