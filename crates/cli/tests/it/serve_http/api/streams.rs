@@ -1,6 +1,6 @@
 //! How streams and turns end: with their token, with their client, and at shutdown.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -39,9 +39,12 @@ fn opened(gate: &Gate, path: &str, token: &str) -> BufReader<TcpStream> {
     stream
 }
 
+/// What comes until the stream ends. Signs of life come all the time.
 fn rest(mut stream: BufReader<TcpStream>) -> String {
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
+    let (deadline, mut text) = (Deadline::begin(), String::new());
+    while stream.read_line(&mut text).unwrap() > 0 {
+        deadline.check(|| format!("it goes on: {text}"));
+    }
     text
 }
 
