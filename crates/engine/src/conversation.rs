@@ -38,6 +38,7 @@ pub struct Conversation {
     unapproved: usize,
     /// Refused because the required sandbox is not available.
     unsandboxed: usize,
+    unstarted: usize,
     /// Number of consecutive replies of which nothing may run. The second ends the turn.
     broken: u32,
     spending: Spending,
@@ -76,6 +77,7 @@ impl Conversation {
             approved: HashSet::new(),
             unapproved: 0,
             unsandboxed: 0,
+            unstarted: 0,
             broken: 0,
             spending: Spending::default(),
             answer_state: None,
@@ -188,7 +190,8 @@ impl Conversation {
         if self.answer_state.as_ref().is_some_and(|answer_state| !answer_state.accepted) {
             return Step::Check(last_words(&self.transcript));
         }
-        Step::Done(Ending::Finished { unapproved: self.unapproved, unsandboxed: self.unsandboxed })
+        let (unapproved, unsandboxed, unstarted) = (self.unapproved, self.unsandboxed, self.unstarted);
+        Step::Done(Ending::Finished { unapproved, unsandboxed, unstarted })
     }
 
     fn call_model(&self) -> Step {
@@ -361,6 +364,11 @@ impl Conversation {
     /// Counts an approved invocation that was refused because its sandbox is not available.
     pub fn count_unsandboxed(&mut self) {
         self.unsandboxed += 1;
+    }
+
+    /// Counts an invocation that could not be started, because this process has no file descriptor left.
+    pub fn count_unstarted(&mut self) {
+        self.unstarted += 1;
     }
 
     pub fn push_result(&mut self, result: InvocationResult) -> Result<(), TranscriptError> {

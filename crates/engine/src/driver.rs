@@ -152,7 +152,7 @@ impl Driver<'_> {
         let scope = batch.scope.clone();
         let mut stopped = None;
         let on_finished = |invocation: &Invocation, finished: Finished| {
-            let Finished { result, elapsed } = finished;
+            let Finished { result, elapsed, lacks_descriptors } = finished;
             let result = match edited.remove(&result.id) {
                 Some(note) => edit_note::with_note(result, note),
                 None => result,
@@ -165,6 +165,9 @@ impl Driver<'_> {
                     tool: stops.tool().to_owned(),
                 });
                 scope.hold.cancel();
+            }
+            if lacks_descriptors {
+                conversation.count_unstarted();
             }
             // Whatever was approved and is refused all the same wants a sandbox.
             if result.outcome == Outcome::Refused {

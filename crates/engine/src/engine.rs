@@ -47,10 +47,11 @@ impl std::fmt::Debug for Engine<'_> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ending {
     /// With an answer. `unapproved` invocations needed an approval without an approver, `unsandboxed` invocations a
-    /// sandbox that is not available here.
+    /// sandbox that is not available here, `unstarted` invocations a file descriptor.
     Finished {
         unapproved: usize,
         unsandboxed: usize,
+        unstarted: usize,
     },
     /// The model's output limit or window cut the answer.
     Truncated,

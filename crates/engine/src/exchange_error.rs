@@ -53,7 +53,10 @@ impl AttemptError {
     pub(crate) fn retryable(&self) -> bool {
         match self {
             Self::Wire(error) => match error.kind {
-                WireErrorKind::Connection | WireErrorKind::Broken | WireErrorKind::NoSuchHost => true,
+                WireErrorKind::Connection
+                | WireErrorKind::NoDescriptors
+                | WireErrorKind::Broken
+                | WireErrorKind::NoSuchHost => true,
                 WireErrorKind::Tls | WireErrorKind::Request => false,
             },
             Self::Timeout { .. } | Self::CutShort | Self::Empty => true,
@@ -90,7 +93,7 @@ impl AttemptError {
     /// Returns whether the server is at fault, so that the next route may be tried; see [`crate::Route`].
     pub(crate) fn is_server_fault(&self) -> bool {
         match self {
-            Self::Wire(error) => error.kind != WireErrorKind::Request,
+            Self::Wire(error) => !matches!(error.kind, WireErrorKind::Request | WireErrorKind::NoDescriptors),
             Self::Timeout { .. } | Self::CutShort | Self::Empty | Self::Decode(_) => true,
             Self::Refusal(refusal) => match refusal.class {
                 RefusalClass::Quota

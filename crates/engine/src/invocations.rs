@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use converse_canister::{Invocation, InvocationId, InvocationResult};
-use converse_ensemble::{Approved, CancelScope, Host, Roster, ToolProgress};
+use converse_ensemble::{Approved, CancelScope, Host, Invoked, Roster, ToolProgress};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
@@ -18,6 +18,7 @@ const WORDS: usize = 64;
 pub(crate) struct Finished {
     pub(crate) result: InvocationResult,
     pub(crate) elapsed: Duration,
+    pub(crate) lacks_descriptors: bool,
 }
 
 /// The configuration of a batch.
@@ -77,15 +78,19 @@ impl Batch<'_> {
         let Granted { index, invocation, approved } = granted;
         let turn = match self.roster.turn(approved, &self.scope).await {
             Ok(turn) => turn,
-            Err(result) => return Ok((invocation, Finished { result, elapsed: Duration::ZERO })),
+            Err(result) => {
+                let elapsed = Duration::ZERO;
+                return Ok((invocation, Finished { result, elapsed, lacks_descriptors: false }));
+            }
         };
         if !approved.is_parallel() {
             self.ports.emit(&Event::Started(&[granted.as_run()]))?;
         }
         let began = Instant::now();
         let host = Host::new(index, words);
-        let result = self.roster.invoke(approved, turn, host, &self.scope.now).await;
-        Ok((invocation, Finished { result, elapsed: began.elapsed() }))
+        let Invoked { result, lacks_descriptors, .. } =
+            self.roster.invoke(approved, turn, host, &self.scope.now).await;
+        Ok((invocation, Finished { result, elapsed: began.elapsed(), lacks_descriptors }))
     }
 }
 

@@ -33,6 +33,8 @@ pub struct WireError {
 pub enum WireErrorKind {
     /// No connection: refused, no route, timeout, a name that cannot be resolved at the moment. A retry may help.
     Connection,
+    /// This process has no file descriptor left. A retry may help.
+    NoDescriptors,
     /// The connection was lost. A retry may help.
     Broken,
     /// The host name does not exist.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use converse_canister::{Arguments, Canister, Decision, Invocation, InvocationResult, Outcome};
-use converse_ensemble::{Approved, CancelScope, Host, Pending, Roster, Verdict};
+use converse_ensemble::{Approved, CancelScope, Host, Invoked, Pending, Roster, Verdict};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
@@ -82,6 +82,8 @@ pub struct InvocationReport {
     pub verbatim: Option<Arc<str>>,
     /// How long the tool ran; `None` if it did not run.
     pub elapsed: Option<Duration>,
+    /// The tool could not be started, because this process has no file descriptor left.
+    pub lacks_descriptors: bool,
 }
 
 impl std::fmt::Debug for SingleInvocation<'_> {
@@ -112,10 +114,10 @@ impl SingleInvocation<'_> {
         self.sink.settle().await?;
         let began = Instant::now();
         let running = self.roster.invoke_verbatim(&approved, turn, host, &self.scope.now);
-        let (result, verbatim) = self.in_time(running).await;
+        let Invoked { result, verbatim, lacks_descriptors } = self.in_time(running).await;
         let elapsed = began.elapsed();
         self.sink.emit(&Event::Finished { invocation: &invocation, result: &result, elapsed })?;
-        Ok(InvocationReport { result, verbatim, elapsed: Some(elapsed) })
+        Ok(InvocationReport { result, verbatim, elapsed: Some(elapsed), lacks_descriptors })
     }
 
     async fn in_time<T>(&self, running: impl Future<Output = T>) -> T {
@@ -131,7 +133,7 @@ impl SingleInvocation<'_> {
 
     fn unrun(&self, result: InvocationResult) -> Result<InvocationReport, SinkError> {
         self.sink.emit(&Event::Appended(&Canister::Result(result.clone())))?;
-        Ok(InvocationReport { result, verbatim: None, elapsed: None })
+        Ok(InvocationReport { result, verbatim: None, elapsed: None, lacks_descriptors: false })
     }
 
     /// Returns the approval to run the invocation, or its result if it does not run.

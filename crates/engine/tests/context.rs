@@ -215,7 +215,9 @@ impl Setup {
         } else {
             condense_now(&mut conversation, &engine, ports, &cancel).await.map(
                 |condensing| match condensing {
-                    CondenseOutcome::Done { .. } => Ending::Finished { unapproved: 0, unsandboxed: 0 },
+                    CondenseOutcome::Done { .. } => {
+                        Ending::Finished { unapproved: 0, unsandboxed: 0, unstarted: 0 }
+                    }
                     CondenseOutcome::Ended(ending) => ending,
                     other => Ending::UnknownStop { word: format!("{other:?}") },
                 },

@@ -274,7 +274,7 @@ async fn a_turn_ends_at_a_postponed_question_and_goes_on_with_its_answer() {
     let mut conversation = Conversation::resume(conversation.transcript().clone(), Limits::default());
     approver.0.store(true, Ordering::Relaxed);
     let ending = converse(&mut conversation, &engine, ports, &cancel).await.unwrap();
-    assert_eq!(ending, Ending::Finished { unapproved: 0, unsandboxed: 0 });
+    assert_eq!(ending, Ending::Finished { unapproved: 0, unsandboxed: 0, unstarted: 0 });
     assert!(notes.lines.lock().unwrap().contains(&"started 2".to_owned()));
 }
 
@@ -414,7 +414,7 @@ async fn the_model_hears_of_what_the_user_has_changed_and_its_words_stay() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_in_its_order() {
     let run = setup(vec![calls(&["slow", "quick"]), says("Bye.")]).run().await;
-    assert_eq!(run.ending.unwrap(), Ending::Finished { unapproved: 0, unsandboxed: 0 });
+    assert_eq!(run.ending.unwrap(), Ending::Finished { unapproved: 0, unsandboxed: 0, unstarted: 0 });
     assert_eq!(
         run.lines,
         [
@@ -503,7 +503,7 @@ async fn approvals() {
     let no = Decision::Deny { rule: "user".into(), comment: Some("not now".into()) };
 
     let run = Setup { rules: ask(), decisions: vec![yes.clone(), no], ..setup(both()) }.run().await;
-    assert_eq!(run.ending.unwrap(), Ending::Finished { unapproved: 0, unsandboxed: 0 });
+    assert_eq!(run.ending.unwrap(), Ending::Finished { unapproved: 0, unsandboxed: 0, unstarted: 0 });
     assert!(
         run.lines.contains(&"deciding 2".to_owned()) && run.lines.contains(&"started 1".to_owned()),
         "{:?}",
@@ -515,7 +515,7 @@ async fn approvals() {
     assert!(outcomes(&run).contains(&Outcome::Refused));
 
     let run = Setup { rules: ask(), ..setup(both()) }.run().await;
-    assert_eq!(run.ending.unwrap(), Ending::Finished { unapproved: 2, unsandboxed: 0 });
+    assert_eq!(run.ending.unwrap(), Ending::Finished { unapproved: 2, unsandboxed: 0, unstarted: 0 });
     assert_eq!(outcomes(&Setup { rules: ask(), ..setup(both()) }.run().await), [Outcome::Refused; 2]);
 }
 

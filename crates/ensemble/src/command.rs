@@ -65,7 +65,12 @@ impl Prepared {
         most: Option<Limits>,
         context: &Context,
     ) -> Result<Answer, InvokeError> {
-        let child = self.spawn.start(guardian).map_err(|error| not_begun(&error))?;
+        let child = self.spawn.start(guardian).map_err(|error| {
+            if error.lacks_descriptors {
+                return InvokeError::NoDescriptors(error.to_string());
+            }
+            not_begun(&error)
+        })?;
         run::run(child, self.stdin, most, context).await
     }
 }

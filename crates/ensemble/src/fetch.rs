@@ -42,6 +42,9 @@ pub enum FetchError {
     /// Nothing was sent: no address, no connection, no handshake.
     #[error("{0}")]
     Unreachable(String),
+    /// The same, because this process has no file descriptor left.
+    #[error("{0}")]
+    NoDescriptors(String),
     /// The request may have been sent, and its effect is unknown.
     #[error("{0}")]
     Broken(String),

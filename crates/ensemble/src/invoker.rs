@@ -197,6 +197,9 @@ pub enum InvokeError {
     /// Something that the tool needs cannot be reached. `sent` says whether anything was sent: if not, a retry is safe.
     #[error("{message}")]
     Unreachable { message: String, sent: bool },
+    /// This process has no file descriptor left for a process, a socket or a file of the tool; nothing has run.
+    #[error("{0}")]
+    NoDescriptors(String),
     #[error("{0}")]
     Failed(String),
     /// The tool had started and its effect is unknown. Retried only if the tool is idempotent.

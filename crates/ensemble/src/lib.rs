@@ -80,7 +80,7 @@ pub use offer::Offer;
 pub use path_policy::PathPolicy;
 pub use pausable_clock::{PausableClock, PauseGuard};
 pub use pins::{HoldReason, Pins, accepting, lock_flag};
-pub use pipeline::{CRASHED, CancelScope, Turn};
+pub use pipeline::{CRASHED, CancelScope, Invoked, Turn};
 pub use roster::{Artefacts, NoArtefacts, Roster};
 pub use rules::Rules;
 pub use scripts::{CommandLine, Scripts, leads_to};

@@ -39,6 +39,23 @@ struct Failure {
     harmless: bool,
     /// Whether this is the failure of another call: nothing has run for this one.
     kept: bool,
+    lacks_descriptors: bool,
+}
+
+impl Failure {
+    fn new(outcome: Outcome, text: impl Into<String>) -> Self {
+        Self { outcome, text: text.into(), harmless: false, kept: false, lacks_descriptors: false }
+    }
+}
+
+/// What became of an invocation.
+#[derive(Debug, Clone)]
+pub struct Invoked {
+    pub result: InvocationResult,
+    /// The result as its MCP server wrote it, unless something of it was cut or removed.
+    pub verbatim: Option<Arc<str>>,
+    /// The tool could not be started, because this process has no file descriptor left.
+    pub lacks_descriptors: bool,
 }
 
 /// Ends running invocations. One scope for all that run together.
@@ -91,27 +108,22 @@ impl Roster {
         _turn: Turn<'_>,
         host: Host,
         cancel: &CancellationToken,
-    ) -> InvocationResult {
-        self.run(approved, host.called_by(self.caller), cancel).await.0
+    ) -> Invoked {
+        self.run(approved, host.called_by(self.caller), cancel).await
     }
 
-    /// The same, and the result as its MCP server wrote it, unless something of it was cut or removed.
+    /// The same, and the result as its MCP server wrote it.
     pub async fn invoke_verbatim(
         &self,
         approved: &Approved,
         _turn: Turn<'_>,
         host: Host,
         cancel: &CancellationToken,
-    ) -> (InvocationResult, Option<Arc<str>>) {
+    ) -> Invoked {
         self.run(approved, host.called_by(self.caller).verbatim(), cancel).await
     }
 
-    async fn run(
-        &self,
-        approved: &Approved,
-        host: Host,
-        cancel: &CancellationToken,
-    ) -> (InvocationResult, Option<Arc<str>>) {
+    async fn run(&self, approved: &Approved, host: Host, cancel: &CancellationToken) -> Invoked {
         let policy = &approved.tool.policy;
         let (tool, arguments) = (Arc::clone(&approved.tool), approved.arguments.object.clone());
         let host = host.judging(CallRules::new(self.rules().clone(), tool, arguments));
@@ -136,7 +148,8 @@ impl Roster {
                     let result = self.labelled(approved, self.bounded(approved, answer));
                     let result = InvocationResult { cost, ..result };
                     let whole = result.truncated.is_none();
-                    return (result, verbatim.filter(|_| whole));
+                    let verbatim = verbatim.filter(|_| whole);
+                    return Invoked { result, verbatim, lacks_descriptors: false };
                 }
                 Err(failure) => {
                     let again = tries_left > 0
@@ -148,7 +161,9 @@ impl Roster {
                         let result = InvocationResult::new(approved.id.clone(), failure.outcome, text);
                         let result = self.labelled(approved, result);
                         let cost = sum(cost, meter.settle(SETTLING).await);
-                        return (InvocationResult { cost, ..result }, None);
+                        let result = InvocationResult { cost, ..result };
+                        let lacks_descriptors = failure.lacks_descriptors;
+                        return Invoked { result, verbatim: None, lacks_descriptors };
                     }
                     tries_left -= 1;
                 }
@@ -203,12 +218,7 @@ async fn attempt(
                 answer => answer,
             };
         }
-        () = clock.sleep_until(deadline) => Failure {
-            outcome: Outcome::Timeout,
-            text: format!("no answer within {} s; it was stopped", approved.tool.policy.timeout.as_secs_f64()),
-            harmless: false,
-            kept: false,
-        },
+        () = clock.sleep_until(deadline) => Failure::new(Outcome::Timeout, format!("no answer within {} s; it was stopped", approved.tool.policy.timeout.as_secs_f64())),
         () = cancel.cancelled() => cancelled(),
     };
     own_cancel.cancel();
@@ -223,39 +233,30 @@ fn sum(so_far: Option<Cost>, more: Option<Cost>) -> Option<Cost> {
 }
 
 fn cancelled() -> Failure {
-    let text = "cancelled before it had answered".to_owned();
-    Failure { outcome: Outcome::Cancelled, text, harmless: false, kept: false }
+    Failure::new(Outcome::Cancelled, "cancelled before it had answered")
 }
 
 fn crashed(panicked: bool) -> Failure {
     let text = if panicked { CRASHED } else { "the tool was stopped" };
-    Failure { outcome: Outcome::Failed, text: text.to_owned(), harmless: false, kept: false }
+    Failure::new(Outcome::Failed, text)
 }
 
 fn failure_of(error: InvokeError) -> Failure {
     match error {
-        InvokeError::Invalid(text) => Failure {
-            outcome: Outcome::Invalid,
-            text: format!("invalid arguments: {text}"),
-            harmless: true,
-            kept: false,
-        },
+        InvokeError::Invalid(text) => {
+            Failure { harmless: true, ..Failure::new(Outcome::Invalid, format!("invalid arguments: {text}")) }
+        }
         InvokeError::Unreachable { message, sent } => {
-            Failure { outcome: Outcome::Unreachable, text: message, harmless: !sent, kept: false }
+            Failure { harmless: !sent, ..Failure::new(Outcome::Unreachable, message) }
         }
-        InvokeError::Failed(text) => Failure { outcome: Outcome::Failed, text, harmless: false, kept: false },
-        InvokeError::Interrupted(text) => {
-            Failure { outcome: Outcome::Interrupted, text, harmless: false, kept: false }
+        InvokeError::NoDescriptors(text) => {
+            Failure { harmless: true, lacks_descriptors: true, ..Failure::new(Outcome::Unreachable, text) }
         }
-        InvokeError::Unsandboxed(text) => {
-            Failure { outcome: Outcome::Refused, text, harmless: false, kept: false }
-        }
-        InvokeError::HeldBack(text) => {
-            Failure { outcome: Outcome::NoSuchTool, text, harmless: true, kept: false }
-        }
+        InvokeError::Failed(text) => Failure::new(Outcome::Failed, text),
+        InvokeError::Interrupted(text) => Failure::new(Outcome::Interrupted, text),
+        InvokeError::Unsandboxed(text) => Failure::new(Outcome::Refused, text),
+        InvokeError::HeldBack(text) => Failure { harmless: true, ..Failure::new(Outcome::NoSuchTool, text) },
         InvokeError::Kept(error) => Failure { kept: true, ..failure_of(*error) },
-        InvokeError::Timeout(text) => {
-            Failure { outcome: Outcome::Timeout, text, harmless: false, kept: false }
-        }
+        InvokeError::Timeout(text) => Failure::new(Outcome::Timeout, text),
     }
 }

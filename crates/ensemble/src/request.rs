@@ -88,6 +88,7 @@ impl Invocable for Request {
 pub(crate) fn fetch_failure(error: FetchError) -> InvokeError {
     match error {
         FetchError::Unreachable(message) => InvokeError::Unreachable { message, sent: false },
+        FetchError::NoDescriptors(message) => InvokeError::NoDescriptors(message),
         FetchError::Broken(message) => InvokeError::Unreachable {
             message: format!("{message}; the request may have been carried out"),
             sent: true,

@@ -215,7 +215,7 @@ pub(crate) async fn call_heard(
     match roster.judge(&invocation) {
         Verdict::Allowed(approved) => {
             let turn = roster.turn(&approved, &CancelScope::below(cancel)).await.unwrap();
-            roster.invoke(&approved, turn, host, cancel).await
+            roster.invoke(&approved, turn, host, cancel).await.result
         }
         Verdict::Answered(denied) => denied.result,
         Verdict::Ask(pending) => panic!("{pending:?}"),

@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use converse_process::{NO_DESCRIPTORS, lacks_descriptors};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, ClientBuilder, redirect};
 
@@ -151,6 +152,7 @@ pub(crate) fn cause_of(error: &reqwest::Error) -> Cause {
     let target = error.url().map(|url| url.origin().ascii_serialization()).unwrap_or_default();
     let (kind, what) = match () {
         () if tls => (CauseKind::Tls, format!("no trusted connection to {target}")),
+        () if lacks_descriptors(error) => (CauseKind::NoDescriptors, NO_DESCRIPTORS.to_owned()),
         () if error.is_builder() => (CauseKind::Request, "the request could not be made".to_owned()),
         () if error.is_connect() && is_no_such_host(&message) => {
             (CauseKind::NoSuchHost, format!("{target} cannot be reached"))
@@ -177,6 +179,8 @@ pub enum CauseKind {
     Request,
     /// The server cannot be trusted, which is permanent. The request was not sent.
     Tls,
+    /// This process has no file descriptor left. The request was not sent.
+    NoDescriptors,
     /// There was no connection. The request was not sent.
     Unreachable,
     /// The host name does not exist, according to the resolver. The request was not sent.

@@ -50,6 +50,12 @@ impl Failure {
         Self { kind, code, message: message.into(), hints: Vec::new(), facts: Vec::new(), resumable: false }
     }
 
+    /// A tool that needed a file descriptor, and none was left. `what` says which.
+    pub fn no_descriptors(what: String) -> Self {
+        Self::new(Kind::Output, "no-descriptors", format!("{what}: converse has run out of file descriptors"))
+            .hint("`ulimit -n 1024`")
+    }
+
     pub fn usage(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Kind::Usage, code, message)
     }
@@ -239,6 +245,9 @@ fn unsent(error: WireError) -> Failure {
     let (kind, code) = match error.kind {
         WireErrorKind::Request => (Kind::Usage, "bad-request-target"),
         WireErrorKind::Tls => (Kind::ProviderUnreachable, "tls"),
+        WireErrorKind::NoDescriptors => {
+            return Failure::no_descriptors("the provider could not be contacted".to_owned());
+        }
         WireErrorKind::Connection => (Kind::ProviderUnreachable, "unreachable"),
         WireErrorKind::NoSuchHost => (Kind::ProviderUnreachable, "no-such-host"),
         WireErrorKind::Broken => (Kind::ProviderUnreachable, "connection-broken"),
@@ -249,7 +258,7 @@ fn unsent(error: WireError) -> Failure {
         WireErrorKind::Connection | WireErrorKind::NoSuchHost => {
             failure.hint("check the network and the base URL, which `converse models list` shows")
         }
-        WireErrorKind::Request | WireErrorKind::Broken => failure,
+        WireErrorKind::Request | WireErrorKind::Broken | WireErrorKind::NoDescriptors => failure,
     }
 }
 

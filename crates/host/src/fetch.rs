@@ -75,6 +75,7 @@ fn failed(error: &reqwest::Error) -> FetchError {
         CauseKind::Tls | CauseKind::Unreachable | CauseKind::NoSuchHost => {
             FetchError::Unreachable(cause.message)
         }
+        CauseKind::NoDescriptors => FetchError::NoDescriptors(cause.message),
         CauseKind::Broken => FetchError::Broken(cause.message),
     }
 }

@@ -118,6 +118,7 @@ fn in_words(Cause { kind, message }: Cause) -> WireError {
         CauseKind::Tls => WireErrorKind::Tls,
         CauseKind::Request => WireErrorKind::Request,
         CauseKind::Unreachable => WireErrorKind::Connection,
+        CauseKind::NoDescriptors => WireErrorKind::NoDescriptors,
         CauseKind::NoSuchHost => WireErrorKind::NoSuchHost,
         CauseKind::Broken => WireErrorKind::Broken,
     };

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use converse_ensemble::{FetchError, Fetched, Reach, Way};
+use converse_process::{NO_DESCRIPTORS, lacks_descriptors};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::{Request, Uri};
@@ -37,7 +38,10 @@ impl Reach for HttpReach {
             let failed = |why: String| FetchError::Unreachable(format!("{name} cannot be resolved: {why}"));
             let resolved = timeout(self.plan.connect_timeout, tokio::net::lookup_host((name, 0))).await;
             let addresses = resolved.map_err(|_| failed("timeout".to_owned()))?;
-            let addresses = addresses.map_err(|error| failed(error.to_string()))?;
+            let addresses = addresses.map_err(|error| match lacks_descriptors(&error) {
+                true => FetchError::NoDescriptors(NO_DESCRIPTORS.to_owned()),
+                false => failed(error.to_string()),
+            })?;
             Ok(addresses.map(|address| address.ip()).collect())
         }
         .boxed()

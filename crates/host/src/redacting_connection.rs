@@ -97,6 +97,7 @@ impl DiscreetTool {
         match &mut error {
             InvokeError::Invalid(text)
             | InvokeError::Unreachable { message: text, .. }
+            | InvokeError::NoDescriptors(text)
             | InvokeError::Failed(text)
             | InvokeError::Interrupted(text)
             | InvokeError::Unsandboxed(text)
@@ -161,8 +162,9 @@ mod tests {
         let cleaned = tool.clean(Answer::new(content, false));
         assert!(!format!("{cleaned:?}").contains("canary"), "{cleaned:?}");
         assert_eq!(cleaned.content[0], Content::text("it is [redacted]."));
-        let errors: [fn(String) -> InvokeError; 7] = [
+        let errors: [fn(String) -> InvokeError; 8] = [
             InvokeError::Invalid,
+            InvokeError::NoDescriptors,
             InvokeError::Failed,
             InvokeError::Interrupted,
             InvokeError::Unsandboxed,

@@ -37,8 +37,11 @@ pub fn key_warning(words: &str, is_kept: bool, context: &RunContext, world: &Wor
 pub fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failure> {
     let limit = |message: String| Failure::new(Kind::Limit, "limit", message).resumable();
     Err(match ending {
-        Ending::Finished { unapproved: 0, unsandboxed: 0 } => return Ok(()),
-        Ending::Finished { unapproved: 0, unsandboxed } => {
+        Ending::Finished { unapproved: 0, unsandboxed: 0, unstarted: 0 } => return Ok(()),
+        Ending::Finished { unapproved: 0, unsandboxed: 0, unstarted } => {
+            Failure::no_descriptors(format!("{} could not be started", counted(unstarted, "invocation")))
+        }
+        Ending::Finished { unapproved: 0, unsandboxed, .. } => {
             let message = format!("a required sandbox is not available here ({unsandboxed} refused)");
             Failure::new(Kind::Unapproved, "unsandboxed", message)
                 .hint("`converse doctor` shows what the sandbox lacks")

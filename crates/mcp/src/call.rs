@@ -6,6 +6,7 @@ use std::time::Duration;
 use converse_canister::{Arguments, InvokerName};
 use converse_config::{ArgumentsSchema, Policy};
 use converse_ensemble::{Answer, Context, Invocable, InvokeError};
+use converse_process::NO_DESCRIPTORS;
 use futures_util::future::BoxFuture;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ErrorData};
 use rmcp::service::ServiceError;
@@ -193,6 +194,7 @@ fn refused(link: &Link, error: &ErrorData) -> InvokeError {
 
 fn undelivered(link: &Link, fault: DeliveryError) -> InvokeError {
     match fault {
+        DeliveryError::NoDescriptors => InvokeError::NoDescriptors(format!("not sent: {NO_DESCRIPTORS}")),
         DeliveryError::NotSent(text) | DeliveryError::Unsendable(text) => {
             InvokeError::Unreachable { message: link.redacted(format!("not sent: {text}")), sent: false }
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use converse_config::UnsetVariable;
+use converse_ensemble::InvokeError;
 use converse_process::{ProgramNotFound, SpawnError};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +19,9 @@ pub(crate) enum Failure {
     /// Connecting is impossible: a bad command, address or header.
     #[error("{0}")]
     Unusable(String),
+    /// This process has no file descriptor left for the connection.
+    #[error("{0}")]
+    NoDescriptors(String),
     /// The server cannot be reached.
     #[error("the server could not be reached: {0}")]
     Unreachable(String),
@@ -59,6 +63,7 @@ impl Failure {
             self,
             Self::Unset(_)
                 | Self::Unusable(_)
+                | Self::NoDescriptors(_)
                 | Self::Unreachable(_)
                 | Self::Unauthorized(_)
                 | Self::Denied(_)
@@ -86,6 +91,15 @@ impl Failure {
         }
     }
 
+    /// Returns the error of a call that was not sent, because its server could not be connected.
+    pub(crate) fn unsent(&self, because: &str) -> InvokeError {
+        let message = format!("not sent: {because}{self}");
+        match self {
+            Self::NoDescriptors(_) => InvokeError::NoDescriptors(message),
+            _ => InvokeError::Unreachable { message, sent: false },
+        }
+    }
+
     /// Redacts the secrets.
     pub(crate) fn without(self, secrets: &[String]) -> Self {
         let clean = |text| sanitize::redact(secrets, text);
@@ -108,7 +122,9 @@ impl From<ProgramNotFound> for Failure {
 
 impl From<SpawnError> for Failure {
     fn from(error: SpawnError) -> Self {
-        Self::Unusable(error.to_string())
+        let is_lack = error.lacks_descriptors;
+        let kind = if is_lack { Self::NoDescriptors } else { Self::Unusable };
+        kind(error.to_string())
     }
 }
 

@@ -177,40 +177,35 @@ impl Server {
         }
         let limit = deadline.min(Instant::now() + self.connect_timeout);
         let reopened = timeout_at(limit, self.reopen()).await;
-        let reopened = reopened.unwrap_or_else(|_| Err("the server was not connected in time".to_owned()));
-        reopened.map_err(|reason| InvokeError::Unreachable {
-            message: format!("not sent: {reason}"),
-            sent: false,
-        })
+        reopened.unwrap_or_else(|_| Err(not_sent("the server was not connected in time")))
     }
 
-    async fn reopen(&self) -> Result<Arc<Link>, String> {
+    async fn reopen(&self) -> Result<Arc<Link>, InvokeError> {
         let mut openings = self.openings.lock().await;
         if let Some(link) = self.living() {
             return Ok(link);
         }
         if self.closed.load(Ordering::Relaxed) {
-            return Err("the server was disconnected".to_owned());
+            return Err(not_sent("the server was disconnected"));
         }
         let dead = self.current();
         if let Some(done) = *openings {
             // Over HTTP a new connection starts no process, so the number is not limited.
             if done >= MAX_RESTARTS && !matches!(self.way, Way::Http(_)) {
-                return Err(given_up(dead.as_deref()).await);
+                return Err(not_sent(&given_up(dead.as_deref()).await));
             }
             tokio::time::sleep(BACKOFF * 2_u32.pow(done)).await;
         }
         *openings = Some(openings.map_or(0, |done| MAX_RESTARTS.min(done + 1)));
         let Some(dead) = dead else {
             // A lazy server is started by its first call.
-            let begun = self.begin().await;
-            return begun.map_err(|failure| format!("{failure}"));
+            return self.begin().await.map_err(|failure| failure.unsent(""));
         };
         let mode = Mode::Only(dead.era);
         let diagnostics = ConnectDiagnostics::default();
         let open = || Link::open(&self.way, &self.surroundings, &self.server_requests, mode, &diagnostics);
         let opened = retry_with_backoff(&diagnostics, open).await;
-        let link = Arc::new(opened.map_err(|failure| format!("the connection was lost; {failure}"))?);
+        let link = Arc::new(opened.map_err(|failure| failure.unsent("the connection was lost; "))?);
         // The server may have been updated.
         link.handler.changed.mark();
         self.put(Some(Arc::clone(&link)));
@@ -331,6 +326,10 @@ async fn listed_for_offer(link: &Link) -> Result<Entries, Failure> {
     unseen.done();
     *seen = None;
     Ok(entries)
+}
+
+fn not_sent(reason: &str) -> InvokeError {
+    InvokeError::Unreachable { message: format!("not sent: {reason}"), sent: false }
 }
 
 async fn given_up(dead: Option<&Link>) -> String {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
+use crate::descriptors::{NO_DESCRIPTORS, lacks_descriptors};
 use crate::spawn::Spawn;
 
 const VOID: &str = "/dev/null";
@@ -17,6 +18,8 @@ pub struct SpawnError {
     pub program: PathBuf,
     /// The reason and, where known, what to do.
     pub reason: String,
+    /// Whether no file descriptor was left for it.
+    pub lacks_descriptors: bool,
 }
 
 /// A program that was not found or is not executable.
@@ -30,6 +33,9 @@ pub struct ProgramNotFound {
 
 /// Explains an error of the spawn: the kernel uses one number for many reasons, so the files are inspected.
 pub(crate) fn why(spawn: &Spawn, error: &io::Error) -> String {
+    if lacks_descriptors(error) {
+        return NO_DESCRIPTORS.to_owned();
+    }
     if let Some(why) = (!spawn.stdin).then(|| no_void(error)).flatten() {
         return why;
     }

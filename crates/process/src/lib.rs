@@ -20,6 +20,7 @@
 
 mod child;
 mod child_table;
+mod descriptors;
 mod error;
 mod group;
 mod guard;
@@ -39,6 +40,7 @@ mod this_program;
 mod tracker;
 
 pub use child::Child;
+pub use descriptors::{NO_DESCRIPTORS, lacks_descriptors};
 pub use error::{ProgramNotFound, SpawnError};
 pub use guard::guard;
 pub use guardian::Guardian;

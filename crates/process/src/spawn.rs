@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::child::{Child, Running};
 use crate::child_table::child_table;
+use crate::descriptors::lacks_descriptors;
 use crate::error::{self, SpawnError};
 use crate::group::{Exit, Group};
 use crate::guardian::Guardian;
@@ -39,15 +40,25 @@ impl Spawn {
     /// # Errors
     /// [`SpawnError`] if the path is not absolute, there is no runtime, or the system cannot start the program.
     pub fn start(self, guardian: &Guardian) -> Result<Child, SpawnError> {
-        let fail = |reason: String| SpawnError { program: self.program.clone(), reason };
+        let fail =
+            |reason: String| SpawnError { program: self.program.clone(), reason, lacks_descriptors: false };
+        let failed = |error: io::Error, reason: String| SpawnError {
+            lacks_descriptors: lacks_descriptors(&error),
+            ..fail(reason)
+        };
         let runtime = Handle::try_current().map_err(|_| fail("not within a runtime".to_owned()))?;
         if !self.program.is_absolute() {
             return Err(fail("not an absolute path".to_owned()));
         }
         // Before the spawn: this also enables SIGCHLD, which the parent of converse may have left ignored.
-        let exit = Exit::new().map_err(|error| fail(format!("cannot listen for SIGCHLD: {error}")))?;
-        let (mut child, group) =
-            self.spawn_in_group(guardian).map_err(|error| fail(error::why(&self, &error)))?;
+        let exit = Exit::new().map_err(|error| {
+            let reason = format!("cannot listen for SIGCHLD: {error}");
+            failed(error, reason)
+        })?;
+        let (mut child, group) = self.spawn_in_group(guardian).map_err(|error| {
+            let reason = error::why(&self, &error);
+            failed(error, reason)
+        })?;
         // From here on, an error drops the group, which kills it.
         let running = Some(Running { group, exit });
         let broken = |error: io::Error| fail(format!("its pipes cannot be used: {error}"));

@@ -108,7 +108,7 @@ pub async fn call(roster: &Roster, invocation: &Invocation, cancel: &Cancellatio
 pub async fn run(roster: &Roster, approved: &Approved, cancel: &CancellationToken) -> InvocationResult {
     let halt = CancelScope::below(cancel);
     let turn = roster.turn(approved, &halt).await.unwrap();
-    roster.invoke(approved, turn, Host::default(), &halt.now).await
+    roster.invoke(approved, turn, Host::default(), &halt.now).await.result
 }
 
 /// The names of the tools that are offered.

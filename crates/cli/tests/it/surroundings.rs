@@ -176,6 +176,41 @@ fn a_limit_is_no_bug_and_leaves_no_empty_session() {
     assert!(listed.len() <= kept);
 }
 
+const GREETER: &str = "[ensemble]\nname = \"t\"\ndescription = \"Greets\"\n[[invokers]]\nname = \"greet\"\n\
+    description = \"Greets\"\n[invokers.command]\nargv = [\"/bin/echo\", \"good day\"]\n";
+
+#[test]
+fn a_tool_that_finds_no_descriptor_left_ends_the_run_with_nine() {
+    let env = TestEnv::new();
+    env.write("home/.config/converse/ensembles/t.toml", GREETER);
+    let allow = "--allow 't.*'";
+    let (mut unstarted, mut uncalled) = (0, 0);
+    for most in 16..32 {
+        let ran = env.shell(&format!("ulimit -n {most}; \"$converse\" ask -q {allow} @t.greet -o json"));
+        let json = ran.json();
+        if ran.code == 0 {
+            assert!(ran.stdout.contains("good day"), "{most}: {ran:?}");
+        } else if json["error"]["code"] == "no-descriptors" {
+            unstarted += 1;
+            assert_eq!((ran.code, &json["exit"]), (9, &9.into()), "{most}: {ran:?}");
+            assert_eq!(json["error"]["hints"][0], "`ulimit -n 1024`");
+            assert!(
+                ran.stderr.contains("1 invocation could not be started: converse has run out"),
+                "{ran:?}"
+            );
+            let call = format!("ulimit -n {most}; \"$converse\" ensembles call {allow} t.greet");
+            let call = env.shell(&call);
+            // A call without a model has more of them left.
+            if call.code != 0 {
+                assert_eq!(call.code, 9, "{most}: {call:?}");
+                let said = "error[no-descriptors]: `t.greet` could not be started";
+                uncalled += usize::from(call.stderr.contains(said));
+            }
+        }
+    }
+    assert!(unstarted > 0 && uncalled > 0);
+}
+
 #[test]
 fn an_output_that_fails_at_once_leaves_no_empty_session() {
     let env = TestEnv::new();

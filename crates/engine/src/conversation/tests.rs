@@ -63,7 +63,7 @@ fn an_ordinary_turn() {
     talk.answer_all();
     assert_eq!(talk.step(), "call");
     talk.reply(Stop::End, 0);
-    assert_eq!(talk.0.step(), Step::Done(Ending::Finished { unapproved: 0, unsandboxed: 0 }));
+    assert_eq!(talk.0.step(), Step::Done(Ending::Finished { unapproved: 0, unsandboxed: 0, unstarted: 0 }));
     // The user speaks again: a new turn begins.
     talk.0.say(Canister::User(User::text("and?"))).unwrap();
     assert_eq!(talk.step(), "call");
@@ -87,7 +87,10 @@ fn every_way_to_end_is_seen() {
     assert_eq!(ending(Stop::Refused { reason: None }), Step::Done(Ending::RefusedByModel { reason: None }));
     assert_eq!(ending(Stop::Paused), Step::CallModel);
     assert_eq!(ending(Stop::Other("new".into())), Step::Done(Ending::UnknownStop { word: "new".into() }));
-    assert_eq!(ending(Stop::End), Step::Done(Ending::Finished { unapproved: 0, unsandboxed: 0 }));
+    assert_eq!(
+        ending(Stop::End),
+        Step::Done(Ending::Finished { unapproved: 0, unsandboxed: 0, unstarted: 0 })
+    );
 }
 
 #[test]
@@ -114,7 +117,7 @@ fn words_are_an_answer_however_the_reply_ended() {
     let (content, stop) = (vec![Content::text("42")], Stop::Other("new".to_owned()));
     let head = Assistant { turn, content, native: None, stop, response_id: None };
     talk.0.push_reply(Canister::Assistant(head)).unwrap();
-    assert_eq!(talk.0.step(), Step::Done(Ending::Finished { unapproved: 0, unsandboxed: 0 }));
+    assert_eq!(talk.0.step(), Step::Done(Ending::Finished { unapproved: 0, unsandboxed: 0, unstarted: 0 }));
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod write;
 use std::sync::Arc;
 
 use converse_canister::Arguments;
+use converse_process::NO_DESCRIPTORS;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -124,6 +125,7 @@ where
             match done.map_err(|_| InvokeError::Failed("the file tool crashed".to_owned()))? {
                 Ok(answer) => Ok(answer),
                 Err(JobError::Answer(text)) => Ok(Answer::error(text)),
+                Err(JobError::NoDescriptors) => Err(InvokeError::NoDescriptors(NO_DESCRIPTORS.to_owned())),
                 Err(JobError::NoRoot(message)) => Err(InvokeError::Unreachable { message, sent: false }),
             }
         })
@@ -163,6 +165,8 @@ enum JobError {
     Answer(String),
     /// The root directory cannot be opened.
     NoRoot(String),
+    /// This process has no file descriptor left.
+    NoDescriptors,
 }
 
 impl From<String> for JobError {

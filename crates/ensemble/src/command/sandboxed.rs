@@ -7,7 +7,7 @@ use std::path::Path;
 
 use converse_config::{SandboxLevel, Scope};
 use converse_process::sandbox::{Confinement, Limits, Report, Strictness, Survey, bubblewrap, survey};
-use converse_process::{Spawn, counting_method};
+use converse_process::{NO_DESCRIPTORS, Spawn, counting_method, lacks_descriptors};
 
 use super::openings::{Open, Places};
 use super::outputs::protected_from;
@@ -81,7 +81,12 @@ impl<'a> Attempt<'a> {
     ) -> Result<Answer, InvokeError> {
         self.suffices(way, survey)?;
         let cannot = |why: String| unsandboxed(&format!("it cannot be made: {why}"));
-        let scratch = ScratchDir::make(&self.launcher.temporary).map_err(cannot)?;
+        let scratch = ScratchDir::make(&self.launcher.temporary).map_err(|error| {
+            if lacks_descriptors(&error) {
+                return InvokeError::NoDescriptors(format!("not run: {NO_DESCRIPTORS}"));
+            }
+            cannot(error.to_string())
+        })?;
         let confinement = self.confinement(way, &prepared.spawn, &scratch).map_err(cannot)?;
         let limits = confinement.limits;
         let spawn = self.confined_spawn(way, prepared.spawn, &confinement, &scratch).map_err(cannot)?;

@@ -25,7 +25,19 @@ const HASTE: Duration = Duration::from_secs(1);
 
 /// Returns why no scratch directory can be made in the directory for temporary files, or `None` if one can.
 pub fn scratch_dir_problem(temporary: &Path) -> Option<String> {
-    ScratchDir::make(temporary).err()
+    ScratchDir::make(temporary).err().map(|error| error.to_string())
+}
+
+/// Why there is no scratch directory.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "no temporary directory could be created in {} (set TMPDIR for another place): {error}",
+    temporary.display()
+)]
+pub(super) struct NoScratchDir {
+    temporary: PathBuf,
+    #[source]
+    error: io::Error,
 }
 
 /// A scratch directory, which is removed with all its content when it is dropped.
@@ -38,13 +50,8 @@ pub(super) struct ScratchDir {
 }
 
 impl ScratchDir {
-    pub(super) fn make(temporary: &Path) -> Result<Self, String> {
-        Self::try_make(temporary).map_err(|error| {
-            let place = temporary.display();
-            format!(
-                "no temporary directory could be created in {place} (set TMPDIR for another place): {error}"
-            )
-        })
+    pub(super) fn make(temporary: &Path) -> Result<Self, NoScratchDir> {
+        Self::try_make(temporary).map_err(|error| NoScratchDir { temporary: temporary.to_owned(), error })
     }
 
     fn try_make(temporary: &Path) -> io::Result<Self> {

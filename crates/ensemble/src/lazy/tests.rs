@@ -87,7 +87,7 @@ async fn call(roster: &Roster, arguments: Value) -> InvocationResult {
         Verdict::Allowed(approved) => {
             let cancel = CancellationToken::new();
             let turn = roster.turn(&approved, &CancelScope::below(&cancel)).await.unwrap();
-            roster.invoke(&approved, turn, Host::default(), &cancel).await
+            roster.invoke(&approved, turn, Host::default(), &cancel).await.result
         }
         Verdict::Answered(denied) => denied.result,
         Verdict::Ask(pending) => panic!("{pending:?}"),

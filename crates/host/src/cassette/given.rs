@@ -32,6 +32,7 @@ pub(crate) enum Given {
 pub(crate) enum Kind {
     Invalid,
     Unreachable,
+    NoDescriptors,
     Failed,
     Interrupted,
     Unsandboxed,
@@ -57,6 +58,7 @@ impl Given {
         let (kind, sent) = match error {
             InvokeError::Invalid(_) => (Kind::Invalid, false),
             InvokeError::Unreachable { sent, .. } => (Kind::Unreachable, *sent),
+            InvokeError::NoDescriptors(_) => (Kind::NoDescriptors, false),
             InvokeError::Failed(_) => (Kind::Failed, false),
             InvokeError::Interrupted(_) => (Kind::Interrupted, false),
             InvokeError::Unsandboxed(_) => (Kind::Unsandboxed, false),
@@ -81,6 +83,7 @@ impl Given {
                 let error = match kind {
                     Kind::Invalid => InvokeError::Invalid(message),
                     Kind::Unreachable => InvokeError::Unreachable { message, sent },
+                    Kind::NoDescriptors => InvokeError::NoDescriptors(message),
                     Kind::Failed => InvokeError::Failed(message),
                     Kind::Interrupted => InvokeError::Interrupted(message),
                     Kind::Unsandboxed => InvokeError::Unsandboxed(message),

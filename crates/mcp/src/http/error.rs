@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
+use converse_process::{NO_DESCRIPTORS, lacks_descriptors};
 use rmcp::model::ErrorData;
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
@@ -48,6 +49,8 @@ impl From<ClientError> for HttpError {
 pub(crate) enum DeliveryError {
     /// The request did not reach the server.
     NotSent(String),
+    /// The same, because this process has no file descriptor left.
+    NoDescriptors,
     /// The request cannot be sent; a retry is useless.
     Unsendable(String),
     /// The server does not know the session, with the text of its answer. If it knew the session before, the request
@@ -123,7 +126,9 @@ fn known(error: &ClientError) -> DeliveryError {
 fn failed(error: &reqwest::Error) -> DeliveryError {
     let text = innermost(error);
     let or = |other: &str| if text.is_empty() { other.to_owned() } else { text.clone() };
-    if error.is_connect() {
+    if lacks_descriptors(error) {
+        DeliveryError::NoDescriptors
+    } else if error.is_connect() {
         DeliveryError::NotSent(or("no connection"))
     } else if error.is_builder() {
         DeliveryError::Unsendable("`url` cannot be requested".to_owned())
@@ -148,6 +153,7 @@ impl From<DeliveryError> for Failure {
     fn from(fault: DeliveryError) -> Self {
         match fault {
             DeliveryError::NotSent(text) => Self::Unreachable(text),
+            DeliveryError::NoDescriptors => Self::NoDescriptors(NO_DESCRIPTORS.to_owned()),
             DeliveryError::Unsendable(text) => Self::Unusable(text),
             DeliveryError::Unauthorized(status) => Self::Unauthorized(status),
             DeliveryError::Denied(words) => Self::Denied(words),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use converse_canister::{InvocationResult, Outcome};
-use converse_engine::AskApprover;
+use converse_engine::{AskApprover, InvocationReport};
 use converse_ensemble::Roster;
 use converse_mcp::Responders;
 
@@ -63,20 +63,24 @@ impl Call<'_> {
         if self.interrupt.number().is_some() {
             return Err(self.interrupt.failure());
         }
-        self.print(&result?, world.stdout_tty)
+        let InvocationReport { result, lacks_descriptors, .. } = result?;
+        self.print(&result, world.stdout_tty).map_err(|failure| match lacks_descriptors {
+            true => Failure::no_descriptors(format!("`{}` could not be started", self.tool)),
+            false => failure,
+        })
     }
 
     async fn invoke(
         &self,
         caller: &Caller<'_>,
         approver: &TerminalApprover,
-    ) -> Result<InvocationResult, Failure> {
+    ) -> Result<InvocationReport, Failure> {
         let offer = caller.roster.offer();
         let tool = offer.tools().find(|tool| tool.qualified == self.tool);
         let tool = tool.ok_or_else(|| self.no_such_tool(caller.roster))?;
         let arguments = typed_arguments::parse(self.arguments, &tool.declaration.arguments)?;
         let name = tool.declaration.name.as_str();
-        Ok(caller.call(name, arguments, &AskApprover(Some(approver)), None).await?.result)
+        caller.call(name, arguments, &AskApprover(Some(approver)), None).await
     }
 
     fn no_such_tool(&self, roster: &Roster) -> Failure {

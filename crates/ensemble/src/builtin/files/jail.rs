@@ -14,6 +14,7 @@ use std::sync::OnceLock;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+use converse_process::lacks_descriptors;
 
 use super::JobError;
 use super::protected::identity;
@@ -82,6 +83,9 @@ impl RequestedPath {
     /// What an error of the file system means to the one who asked.
     pub(super) fn error(&self, doing: &str, error: &io::Error) -> JobError {
         use io::ErrorKind;
+        if lacks_descriptors(error) {
+            return JobError::NoDescriptors;
+        }
         let path = self.shown();
         // cap-std makes its own error, without a code of the system, when a path would leave the jail.
         let told = match error.kind() {
@@ -125,6 +129,9 @@ impl Jail {
             return Ok(opened);
         }
         let failed = |error: io::Error| {
+            if lacks_descriptors(&error) {
+                return JobError::NoDescriptors;
+            }
             JobError::NoRoot(format!(
                 "the root of the files `{}` cannot be opened: {error}",
                 shown(&self.root.to_string_lossy())

@@ -214,7 +214,8 @@ fn missed(miss: Miss) -> WireError {
     WireError { kind: WireErrorKind::Request, message: miss.message }
 }
 
-const KINDS: [(WireErrorKind, &str); 5] = [
+const KINDS: [(WireErrorKind, &str); 6] = [
+    (WireErrorKind::NoDescriptors, "no_descriptors"),
     (WireErrorKind::Connection, "connection"),
     (WireErrorKind::Broken, "broken"),
     (WireErrorKind::NoSuchHost, "no_such_host"),
