@@ -197,6 +197,7 @@ fn set_mode(file: &File, mode: u32) -> io::Result<()> {
 
 /// Opens a file for reading. Anything but a regular file is an error at once: a pipe would block.
 pub(crate) fn regular(path: &Path) -> io::Result<File> {
+    witness::read(path);
     if fs::metadata(path)?.is_file() { File::open(path) } else { Err(io::Error::other("not a regular file")) }
 }
 

@@ -63,6 +63,7 @@ mod index;
 mod journal;
 mod labels;
 mod lines;
+mod list_index;
 mod lock;
 mod loss;
 mod metadata;

@@ -8,11 +8,13 @@ use std::{fmt, io};
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use crate::check::gone;
+use crate::list_index::ListIndex;
 use crate::lock::Lock;
 use crate::summary::updated;
 use crate::{
-    Contents, Header, Loaded, Metadata, Repair, Session, SessionError, Summary, files, journal, loss,
-    metadata,
+    Contents, Header, Loaded, Metadata, Repair, Session, SessionError, Summary, files, journal, list_index,
+    loss, metadata,
 };
 
 /// Name of the session that was written last.
@@ -180,6 +182,9 @@ impl Store {
     /// Removes one leftover. Returns false if it is in use or already removed.
     pub(crate) fn sweep_one(&self, path: &Path) -> Result<bool, SessionError> {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if name.starts_with(files::TEMPORARY) {
+            return gone(fs::remove_file(path)).map(|()| true).map_err(SessionError::io(path));
+        }
         // A directory that is being deleted has no owner; one that is being created is in use while it is locked.
         let _lock = match name.starts_with(UNFINISHED).then(|| Lock::take_at_once(path)).transpose() {
             Err(SessionError::InUse { .. }) => return Ok(false),
@@ -196,10 +201,13 @@ impl Store {
         remove(&doomed).map(|()| true)
     }
 
-    /// Returns all sessions, the last written first.
+    /// Returns all sessions, the last written first. An index is written beside them, so that the next list reads only
+    /// what has changed.
     pub fn list(&self) -> Result<Vec<Summary>, SessionError> {
         let ids = self.ids()?.into_iter();
-        let mut all: Vec<_> = ids.map(|id| Summary::of(&self.path(id), id)).collect();
+        let mut index = ListIndex::read(&self.dir);
+        let mut all: Vec<_> = ids.map(|id| index.summary(&self.path(id), id)).collect();
+        index.store(&self.dir);
         all.sort_by_key(|summary| std::cmp::Reverse((summary.updated, summary.id)));
         Ok(all)
     }
@@ -257,6 +265,7 @@ impl Store {
     /// Deletes a session whose lock the caller holds.
     pub(crate) fn discard(&self, id: Uuid, _lock: &Lock) -> Result<(), SessionError> {
         doom(&self.path(id))?;
+        list_index::forget(&self.dir, id);
         for entry in self.entries()? {
             if entry.file_name().to_string_lossy().starts_with(DELETED) {
                 remove(&entry.path())?;
@@ -265,9 +274,9 @@ impl Store {
         Ok(())
     }
 
-    /// Returns whether a name in the directory of sessions belongs to an unfinished creation or deletion.
+    /// Returns whether a name in the directory of sessions belongs to an unfinished creation, deletion or index.
     pub(crate) fn is_unfinished(name: &str) -> bool {
-        name.starts_with(DELETED) || name.starts_with(UNFINISHED)
+        [DELETED, UNFINISHED, files::TEMPORARY].iter().any(|start| name.starts_with(start))
     }
 
     pub(crate) fn dir(&self) -> &Path {

@@ -19,6 +19,7 @@ pub(crate) enum Act {
     Renamed(PathBuf, PathBuf),
     Removed(PathBuf),
     SyncedDir(PathBuf),
+    Read(PathBuf),
     /// A test was told that this many lines are durable.
     #[cfg(test)]
     Promised(u64),
@@ -72,6 +73,10 @@ pub(crate) fn removed(path: &Path) {
 
 pub(crate) fn synced_dir(path: &Path) {
     tell(|| Act::SyncedDir(path.to_owned()));
+}
+
+pub(crate) fn read(path: &Path) {
+    tell(|| Act::Read(path.to_owned()));
 }
 
 fn tell(act: impl FnOnce() -> Act) {

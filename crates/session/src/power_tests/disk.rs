@@ -107,7 +107,7 @@ impl Disk {
                 self.synced.files.extend(self.now.files.clone().into_iter().filter(|(path, _)| of_dir(path)));
                 self.synced.dirs.extend(self.now.dirs.iter().filter(|path| of_dir(path)).cloned());
             }
-            Act::Promised(_) => {}
+            Act::Read(_) | Act::Promised(_) => {}
         }
     }
 
