@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::lock::Lock;
-use crate::{Loaded, Metadata, Repair, SessionError, Store, digests, files, journal, metadata};
+use crate::{Loaded, Metadata, Repair, Salvaged, SessionError, Store, digests, files, journal, metadata};
 
 /// Metadata key of a damaged session: the id of the session with the saved lines.
 pub(crate) const SAVED: &str = "saved_as";
@@ -179,16 +179,21 @@ impl Store {
 
     /// Saves the readable lines as another session, and notes its id.
     fn save(&self, id: Uuid, line: u64, now: Timestamp) -> Result<Option<String>, SessionError> {
-        let (saved, lost) = match self.salvage(id, now) {
+        let Salvaged { id: saved, lost, may_restore } = match self.salvage(id, now) {
             // No line is readable.
             Err(SessionError::Empty { .. }) => return Ok(None),
             salvaged => salvaged?,
         };
         let note = saved.to_string();
         self.describe(id, |metadata| drop(metadata.other.insert(SAVED.to_owned(), note.into())))?;
-        Ok(Some(match lost {
+        let said = match lost {
             1 => format!("line {line} is lost; all others are now session {saved}"),
             _ => format!("{lost} lines, from line {line} on, are lost; the others are now session {saved}"),
+        };
+        Ok(Some(if may_restore {
+            format!("{said}; turns that were taken back may have returned")
+        } else {
+            said
         }))
     }
 

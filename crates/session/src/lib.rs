@@ -109,6 +109,7 @@ pub use name::name_from;
 pub use redact_across::redact_across;
 pub use references::{digests, digests_mut};
 pub use repair::{Loaded, Place, Repair, Reply};
+pub use salvage::Salvaged;
 pub use search::{Hit, Query, SearchResults, Within};
 pub use session::{Session, new_id};
 pub use store::{Clean, Store};

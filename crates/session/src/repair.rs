@@ -144,8 +144,13 @@ impl Repair {
         }
     }
 
+    /// Returns the repair of an open invocation.
+    pub(crate) fn of_open(id: InvocationId, started: &HashSet<InvocationId>) -> Self {
+        if started.contains(&id) { Self::Interrupted { id } } else { Self::NotStarted { id } }
+    }
+
     /// Returns the message that completes the conversation.
-    fn canister(&self) -> Option<Canister> {
+    pub(crate) fn canister(&self) -> Option<Canister> {
         let result = |id: &InvocationId, outcome, text: &str| {
             Some(Canister::Result(InvocationResult::new(id.clone(), outcome, text)))
         };
@@ -312,11 +317,7 @@ impl Loaded {
             self.repairs.iter().filter(|repair| matches!(repair, Repair::IncompleteReply { .. }));
         let mut seq = self.next_seq + incomplete.count() as u64;
         let open = self.transcript.open().into_iter().map(|invocation| invocation.id.clone());
-        let answer = |id| match self.started.contains(&id) {
-            true => Repair::Interrupted { id },
-            false => Repair::NotStarted { id },
-        };
-        let open: Vec<_> = open.map(answer).collect();
+        let open: Vec<_> = open.map(|id| Repair::of_open(id, &self.started)).collect();
         let partial = partial.map(|(turn, text)| Repair::PartialReply { turn, text });
         for repair in open.into_iter().chain(partial) {
             // A result of an open invocation is always allowed, and a reply if its turn is new.
@@ -329,14 +330,6 @@ impl Loaded {
             }
         }
         self
-    }
-
-    /// Returns the results that close the open invocations.
-    pub(crate) fn closing(self) -> Vec<Body> {
-        let closes =
-            |repair: &&Repair| matches!(repair, Repair::Interrupted { .. } | Repair::NotStarted { .. });
-        let answered = self.answered();
-        answered.repairs.iter().filter(closes).filter_map(Repair::canister).map(Body::from).collect()
     }
 
     /// Sets the time of the canisters that repairs added.

@@ -1,28 +1,38 @@
 //! Saves the readable lines of a damaged session as a new session. The damaged session stays unchanged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use converse_canister::Canister;
+use converse_canister::{Canister, InvocationId, Transcript};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::check::SAVED;
+use crate::course::Course;
+use crate::entry::KNOWN;
 use crate::lock::Lock;
-use crate::repair::load;
 use crate::scan::{Scan, scan_to_damage};
 use crate::synced::Synced;
 use crate::{
-    Body, Entry, Header, Loaded, Metadata, Session, SessionError, Store, digest, files, journal, new_id, sum,
+    Body, Entry, Header, Metadata, Repair, Session, SessionError, Store, digest, files, journal, new_id, sum,
 };
 
+/// A session of saved lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Salvaged {
+    pub id: Uuid,
+    /// Number of lost lines.
+    pub lost: u64,
+    /// A lost line may have been a step back (`rewound`): what it took back is then in the conversation again.
+    pub may_restore: bool,
+}
+
 impl Store {
-    /// Makes a new session of all readable lines, with all content and metadata. Returns its id and the number of lost
-    /// lines. Journals of format 1 have no checksums, so their lines after the first damaged one are lost. The caller
+    /// Makes a new session of all readable lines, with all content and metadata. Journals of format 1 have no checksums, so their lines after the first damaged one are lost. The caller
     /// should check the session first: an undamaged one is copied, and one of a later format is refused.
-    pub fn salvage(&self, id: Uuid, now: Timestamp) -> Result<(Uuid, u64), SessionError> {
+    pub fn salvage(&self, id: Uuid, now: Timestamp) -> Result<Salvaged, SessionError> {
         let dir = self.existing(id)?;
         // Nobody may write the session meanwhile.
         let _lock = Lock::take(&dir)?;
@@ -33,7 +43,7 @@ impl Store {
             }
             bytes => bytes.map_err(SessionError::io(&path))?,
         };
-        let Kept { header, entries, lost } = readable(&bytes, &path, now)?;
+        let Kept { header, entries, lost, may_restore } = readable(&bytes, &path, now)?;
         let header = Header { format: crate::FORMAT, ..header };
         // The new session has the time of the last use of the damaged one.
         let modified = journal::modified(&dir).map_err(SessionError::io(&path))?;
@@ -44,7 +54,7 @@ impl Store {
             entries.into_iter().try_for_each(|entry| session.append(entry.body, entry.at).map(drop))?;
             journal::date(session.dir(), modified).map_err(SessionError::io(&path))
         })?;
-        Ok((new, lost))
+        Ok(Salvaged { id: new, lost, may_restore })
     }
 }
 
@@ -54,6 +64,8 @@ struct Kept {
     entries: Vec<Entry>,
     /// Lines that are left out.
     lost: u64,
+    /// See [`Salvaged::may_restore`].
+    may_restore: bool,
 }
 
 /// Returns every line that can be read. Lines with checksums are also kept after the first damaged one.
@@ -63,19 +75,53 @@ fn readable(bytes: &[u8], path: &Path, now: Timestamp) -> Result<Kept, SessionEr
         Err(SessionError::Corrupt { line: 1, .. }) => headless(bytes, path, now)?,
         read => read?,
     };
-    let mut read = u64::from(scan.length > 0);
+    let (mut read, mut last) = (u64::from(scan.length > 0), 0);
     if scan.header.format == 1 {
         read += scan.entries.len() as u64;
     } else {
         let valid = valid_lines(bytes, scan.header.format);
         read += valid.len() as u64;
+        last = valid.keys().last().copied().unwrap_or_default();
         scan.entries = numbered(valid);
     }
-    let mut kept =
-        Kept { header: scan.header, entries: scan.entries, lost: lines(bytes).saturating_sub(read) };
-    kept.obey(path)?;
+    // Of a line that is missing as a whole, the numbers of the others tell.
+    let lost = lines(bytes).max(last).saturating_sub(read);
+    let may_restore = may_restore(bytes, &scan.entries, scan.header.format);
+    let mut kept = Kept { header: scan.header, entries: scan.entries, lost, may_restore };
+    kept.obey();
     Ok(kept)
 }
+
+/// Returns whether a step back may be lost: a line is missing, or it cannot be read and does not show another type.
+fn may_restore(bytes: &[u8], entries: &[Entry], format: u32) -> bool {
+    let (mut last, mut unreadable) = (1, 0);
+    for (line, number) in bytes.split_inclusive(|byte| *byte == b'\n').skip(1).zip(2..) {
+        match Entry::of_format(format, line) {
+            // Without checksums, only the lines before the first damaged one are kept.
+            Ok(entry) if format > 1 || number < entries.len() as u64 + 2 => {
+                if entry.seq > last + unreadable + 1 {
+                    return true;
+                }
+                (last, unreadable) = (entry.seq.max(last), 0);
+            }
+            _ if shows_other_type(line) => unreadable += 1,
+            _ => return true,
+        }
+    }
+    false
+}
+
+/// Returns whether the beginning of a damaged line shows that it is not a step back.
+fn shows_other_type(line: &[u8]) -> bool {
+    let start = line.get(..line.len().min(TYPE_BY)).unwrap_or_default();
+    let kind = memchr::memmem::find(start, TYPE).and_then(|at| start.get(at + TYPE.len()..));
+    let kind = kind.and_then(|rest| rest.split(|byte| *byte == b'"').next());
+    kind.is_some_and(|kind| KNOWN.iter().any(|known| known.as_bytes() == kind && *known != "rewound"))
+}
+
+/// The `type` of a line follows its number and time, within these bytes.
+const TYPE_BY: usize = 128;
+const TYPE: &[u8] = b"\"type\":\"";
 
 /// Returns the lines whose checksums match, by their numbers. Of two lines with one number, the first is kept.
 fn valid_lines(bytes: &[u8], format: u32) -> BTreeMap<u64, Entry> {
@@ -110,16 +156,13 @@ fn numbered(valid: BTreeMap<u64, Entry>) -> Vec<Entry> {
         }
     }
     let first = (0..entries.len()).find(|index| gap(*index)).unwrap_or(entries.len());
-    for index in (0..entries.len()).rev() {
+    let edit = |index: usize| {
         let is_summary = matches!(entries.get(index), Some(Entry { body: Body::Condensed { .. }, .. }));
-        let beside = if gap(index) { beside(&entries, index) } else { Vec::new() };
-        if is_summary && index >= first {
-            remove(&mut entries, index);
-        }
-        insert(&mut entries, index, beside);
-    }
-    renumber(&mut entries);
-    entries
+        let before = if gap(index) { beside(&entries, index) } else { Vec::new() };
+        Edit { before, is_removed: is_summary && index >= first }
+    };
+    let edits = (0..entries.len()).map(edit).collect();
+    edited(entries, edits)
 }
 
 /// Returns the marks for the replies before and after a gap, of which a part may be lost.
@@ -133,63 +176,68 @@ fn beside(entries: &[Entry], index: usize) -> Vec<Body> {
     marks.map(|turn| Body::Incomplete { turn }).collect()
 }
 
-/// Adds lines before the one at `index`.
-fn insert(entries: &mut Vec<Entry>, index: usize, bodies: Vec<Body>) {
-    let Some(at) = entries.get(index).map(|entry| entry.at) else { return };
-    let count = bodies.len() as u64;
-    entries.splice(index..index, bodies.into_iter().map(|body| Entry { seq: 0, at, body }));
-    shift(entries, index, |to| to + count);
+/// What is changed at one line.
+#[derive(Debug, Default)]
+struct Edit {
+    /// Lines added before it.
+    before: Vec<Body>,
+    is_removed: bool,
 }
 
-fn remove(entries: &mut Vec<Entry>, index: usize) {
-    entries.remove(index);
-    shift(entries, index, |to| to - 1);
-}
-
-/// Moves the steps back that lead to the line at `index` or to a later one. Line 2 is the first entry.
-fn shift(entries: &mut [Entry], index: usize, moved: impl Fn(u64) -> u64) {
-    for entry in entries {
+/// Applies one edit for each line, numbers the lines again, and moves the steps back with the lines that they lead to.
+fn edited(entries: Vec<Entry>, edits: Vec<Edit>) -> Vec<Entry> {
+    let (mut left, mut moved) = (Vec::with_capacity(entries.len()), Vec::with_capacity(entries.len()));
+    for (entry, Edit { before, is_removed }) in entries.into_iter().zip(edits) {
+        let at = entry.at;
+        left.extend(before.into_iter().map(|body| Entry { seq: 0, at, body }));
+        left.extend((!is_removed).then_some(entry));
+        // Of a line that is removed, the one before it. Line 2 is the first entry.
+        moved.push(left.len() as u64 + 1);
+    }
+    for (entry, seq) in left.iter_mut().zip(2..) {
+        entry.seq = seq;
         if let Body::Rewound { to } = &mut entry.body
-            && *to >= index as u64 + 2
+            && let Some(line) = to.checked_sub(2).and_then(|index| moved.get(usize::try_from(index).ok()?))
         {
-            *to = moved(*to);
+            *to = *line;
         }
     }
-}
-
-fn renumber(entries: &mut [Entry]) {
-    entries.iter_mut().zip(2..).for_each(|(entry, seq)| entry.seq = seq);
+    left
 }
 
 impl Kept {
     /// Closes invocations whose results are lost, and leaves out the lines that then still make no conversation.
-    fn obey(&mut self, path: &Path) -> Result<(), SessionError> {
-        loop {
-            let line = match self.load(self.entries.len(), path) {
-                Err(SessionError::Corrupt { line, .. }) if line >= 2 => line,
-                other => return other.map(drop),
-            };
-            let index = usize::try_from(line - 2).unwrap_or_default();
-            let is_result = self
-                .entries
-                .get(index)
-                .is_some_and(|entry| matches!(&entry.body, Body::Canister { canister: Canister::Result(_) }));
-            let closing = if is_result { Vec::new() } else { self.load(index, path)?.closing() };
-            if closing.is_empty() {
-                remove(&mut self.entries, index);
-                self.lost += 1;
-            } else {
-                insert(&mut self.entries, index, closing);
+    fn obey(&mut self) {
+        let live = Course::of(&self.entries).live;
+        let (mut transcript, mut started) = (Transcript::new(), HashSet::new());
+        let mut edits = Vec::with_capacity(self.entries.len());
+        for (entry, live) in self.entries.iter().zip(live) {
+            let mut edit = Edit::default();
+            match &entry.body {
+                _ if !live => {}
+                Body::Started { id } => drop(started.insert(id.clone())),
+                Body::Canister { canister } => {
+                    let mut pushed = transcript.push(canister.clone());
+                    if pushed.is_err() && !matches!(canister, Canister::Result(_)) {
+                        edit.before = close(&mut transcript, &started);
+                        pushed = transcript.push(canister.clone());
+                    }
+                    edit.is_removed = pushed.is_err();
+                }
+                _ => {}
             }
-            renumber(&mut self.entries);
+            self.lost += u64::from(edit.is_removed);
+            edits.push(edit);
         }
+        self.entries = edited(std::mem::take(&mut self.entries), edits);
     }
+}
 
-    /// Builds the conversation of the first lines.
-    fn load(&self, count: usize, path: &Path) -> Result<Loaded, SessionError> {
-        let entries = self.entries.iter().take(count).cloned().collect();
-        load(Scan { header: self.header.clone(), entries, length: 0, torn: Vec::new() }, path)
-    }
+/// Answers the open invocations.
+fn close(transcript: &mut Transcript, started: &HashSet<InvocationId>) -> Vec<Body> {
+    let open: Vec<_> = transcript.open().into_iter().map(|invocation| invocation.id.clone()).collect();
+    let results = open.into_iter().filter_map(|id| Repair::of_open(id, started).canister());
+    results.filter(|result| transcript.push(result.clone()).is_ok()).map(Body::from).collect()
 }
 
 /// Reads the lines after an unreadable first line, which is replaced. The `length` of the result is 0.

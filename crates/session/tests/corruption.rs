@@ -10,7 +10,7 @@ use converse_canister::{
     Arguments, Assistant, Canister, Content, Cost, Decision, Invocation, InvocationId, InvocationResult,
     Outcome, Stop, TurnId, Usage, User,
 };
-use converse_session::{Body, Loaded, Repair, SessionError, Store, Uuid, new_id};
+use converse_session::{Body, Loaded, Repair, Salvaged, SessionError, Store, Uuid, new_id};
 use jiff::Timestamp;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -321,7 +321,7 @@ fn readable_lines_are_saved_and_the_damaged_session_is_kept() {
         let before = all_files(&session);
         assert!(matches!(store.open(id, NOW), Err(SessionError::Corrupt { .. })), "{line}");
         let now = NOW + jiff::SignedDuration::from_secs(line as i64);
-        let (saved, said) = store.salvage(id, now).unwrap();
+        let Salvaged { id: saved, lost: said, .. } = store.salvage(id, now).unwrap();
         assert_eq!(said, lost as u64, "{line}");
         assert_eq!(all_files(&session), before, "{line}");
         let mut saved = store.open(saved, NOW).unwrap();
@@ -358,7 +358,10 @@ fn a_damaged_line_leaves_all_other_turns() {
         let end = all[line - 1].len() - 1;
         all[line - 1][dice.below(end)] ^= 1;
         fs::write(&journal, all.concat()).unwrap();
-        let (saved, lost) = store.salvage(id, NOW + jiff::SignedDuration::from_secs(line as i64)).unwrap();
+        let salvaged = store.salvage(id, NOW + jiff::SignedDuration::from_secs(line as i64)).unwrap();
+        let Salvaged { id: saved, lost, may_restore } = salvaged;
+        // The flipped bit may be in the type of the line itself.
+        assert!(may_restore || line != 58, "{line}");
         store.mend(saved, NOW).unwrap();
         assert!(store.check(saved).unwrap().faults.is_empty(), "{line}");
         let canisters = original.transcript.as_slice().iter().zip(&original.places);
@@ -412,8 +415,100 @@ fn lines_that_break_the_law_are_left_out() {
         Err(SessionError::Corrupt { line: 3, .. }) => {}
         other => panic!("{other:?}"),
     }
-    let (saved, lost) = store.salvage(id, NOW).unwrap();
-    assert_eq!(lost, 1);
+    let Salvaged { id: saved, lost, may_restore } = store.salvage(id, NOW).unwrap();
+    assert_eq!((lost, may_restore), (1, false));
     let kept = ["one", "two"].map(|text| Canister::User(User::text(text)));
     assert_eq!(store.read(saved).unwrap().transcript.as_slice(), kept);
+}
+
+/// A turn, which is taken back.
+fn taken_back(store: &Store) -> Uuid {
+    let id = new_id(NOW, &[3; 10]);
+    let mut session = store.create(id, "p", NOW).unwrap();
+    for text in ["one", "taken back"] {
+        session.append(Canister::User(User::text(text)).into(), NOW).unwrap();
+    }
+    session.append(Body::Rewound { to: 2 }, NOW).unwrap();
+    session.append(Canister::User(User::text("two")).into(), NOW).unwrap();
+    id
+}
+
+#[test]
+fn a_lost_line_that_may_be_a_step_back_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::new(dir.path());
+    let id = taken_back(&store);
+    let journal = dir.path().join(id.to_string()).join("journal.jsonl");
+    let whole = fs::read(&journal).unwrap();
+    let sums = |line: &[u8]| String::from_utf8(line.to_vec()).unwrap().replace("\"sum\":\"", "\"sum\":\"0");
+    // The damaged line, what stands there, and whether it may have been a step back.
+    for (line, text, may_restore) in [
+        (4, None, true),
+        (4, Some("\u{0}".repeat(60) + "\n"), true),
+        (4, Some(sums(lines(&whole)[3])), true),
+        (3, None, true),
+        (3, Some("garbage\n".to_owned()), true),
+        (3, Some(sums(lines(&whole)[2])), false),
+    ] {
+        let mut all: Vec<Vec<u8>> = lines(&whole).into_iter().map(<[u8]>::to_vec).collect();
+        all[line - 1] = text.clone().unwrap_or_default().into_bytes();
+        fs::write(&journal, all.concat()).unwrap();
+        let now = NOW + jiff::SignedDuration::from_secs(1);
+        let checked = store.mend(id, now).unwrap();
+        let said = checked.mended.concat();
+        assert!(said.contains("is now session") || said.contains("are now session"), "{said}");
+        assert_eq!(
+            said.contains("turns that were taken back may have returned"),
+            may_restore,
+            "{text:?}: {said}"
+        );
+        store.delete(checked.saved_as.unwrap()).unwrap();
+    }
+}
+
+/// A call and its result.
+fn called(turn: TurnId) -> [Canister; 3] {
+    let id = InvocationId::of(turn, 0);
+    let arguments = Arguments::parse("{}");
+    let result = InvocationResult::new(id.clone(), Outcome::Success, "ok");
+    let reply = Assistant { turn, content: vec![], native: None, stop: Stop::End, response_id: None };
+    let call = Invocation { turn, id, wire_id: None, tool: "t".into(), arguments, seal: None };
+    [Canister::Assistant(reply), Canister::Invocation(call), Canister::Result(result)]
+}
+
+/// Every second result is lost: each call without one is closed, in one pass.
+#[test]
+fn a_long_journal_with_thousands_of_lost_lines_is_saved() {
+    const CALLS: u64 = 4000;
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::new(dir.path());
+    let id = new_id(NOW, &[4; 10]);
+    let mut session = store.create(id, "p", NOW).unwrap();
+    for turn in (1..=CALLS).map(TurnId) {
+        for canister in called(turn) {
+            session.append(canister.into(), NOW).unwrap();
+        }
+    }
+    session.append(Canister::User(User::text("end")).into(), NOW).unwrap();
+    drop(session);
+    let journal = dir.path().join(id.to_string()).join("journal.jsonl");
+    let whole = fs::read(&journal).unwrap();
+    let mut results = 0;
+    let is_kept = |line: &&&[u8]| {
+        let is_result = String::from_utf8_lossy(line).contains("\"outcome\":\"success\"");
+        results += u64::from(is_result);
+        !is_result || results % 2 == 0
+    };
+    let left: Vec<u8> = lines(&whole).iter().filter(is_kept).copied().collect::<Vec<_>>().concat();
+    fs::write(&journal, left).unwrap();
+    let Salvaged { id: saved, may_restore, .. } = store.salvage(id, NOW).unwrap();
+    assert!(may_restore);
+    let loaded = store.read(saved).unwrap();
+    let outcomes = |wanted| {
+        let is =
+            |canister: &&Canister| matches!(canister, Canister::Result(result) if result.outcome == wanted);
+        loaded.transcript.as_slice().iter().filter(is).count() as u64
+    };
+    assert_eq!((outcomes(Outcome::Success), outcomes(Outcome::Cancelled)), (CALLS / 2, CALLS / 2));
+    assert_eq!(loaded.transcript.as_slice().last(), Some(&Canister::User(User::text("end"))));
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use converse_canister::{Canister, InvocationId, TurnId, User};
-use converse_session::{Entry, Repair, SessionError, Store, Uuid, new_id};
+use converse_session::{Entry, Repair, Salvaged, SessionError, Store, Uuid, new_id};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
@@ -119,7 +119,7 @@ fn a_backup_that_is_there_is_never_lost() {
 fn a_journal_of_format_1_without_its_first_line_is_saved_whole() {
     let damaged = FORMAT_1.replacen("\"opened\"", "\"opend\"", 1);
     let (_dir, store, id, _) = session(&damaged);
-    let (saved, lost) = store.salvage(id, NOW).unwrap();
+    let Salvaged { id: saved, lost, .. } = store.salvage(id, NOW).unwrap();
     // The first line, and the torn one.
     assert_eq!(lost, 2);
     let canisters = |format_1: &str| {
