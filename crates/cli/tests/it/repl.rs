@@ -100,6 +100,36 @@ fn an_interrupt_keeps_what_was_said_and_the_conversation_goes_on() {
     provider.is_content();
 }
 
+/// Trust is compared at each start, also in the turns of one conversation.
+#[test]
+fn a_script_that_is_swapped_between_two_turns_is_not_started() {
+    let runs = || Line::from(calls([("run__run", json!({}))]));
+    let provider = Provider::chat([runs(), text("First.").into(), runs(), text("Second.").into()]);
+    let env = provider.env(TestEnv::new());
+    let trace = env.path("trace");
+    let write =
+        |word: &str| env.write("work/tools/run.sh", &format!("echo {word} >> '{}'\n", trace.display()));
+    write("trusted");
+    env.write(
+        "work/ensembles/run.toml",
+        "[ensemble]\nname = \"run\"\ndescription = \"d\"\n[[invokers]]\nname = \"run\"\ndescription = \"d\"\n\
+         permission = \"allow\"\ncommand = { argv = [\"sh\", \"tools/run.sh\"] }\n",
+    );
+    let hash = env.run(&["ensembles", "trust", "--json"]).exits(3).json()["sha256"].clone();
+    env.run(&["ensembles", "trust", "--hash", hash.as_str().unwrap()]).exits(0);
+    let mut screen = talk(&provider, &env, &[]);
+    screen.says("Run it.");
+    screen.shows("First.");
+    write("swapped");
+    screen.says("Run it again.");
+    screen.shows("Second.");
+    screen.says("/quit");
+    assert_eq!(screen.ends(), 0);
+    assert_eq!(std::fs::read_to_string(&trace).unwrap(), "trusted\n");
+    let told = provider.requests()[3].to_string();
+    assert!(told.contains("not started: `tools/run.sh` has changed"), "{told}");
+}
+
 #[test]
 fn an_interrupted_tool_is_answered_for() {
     let provider = Provider::chat([calls([("fakes__sleep", json!({}))]), text("I am back.")]);

@@ -211,6 +211,35 @@ fn a_broken_descriptor_and_an_untrusted_one_stop_the_run() {
 }
 
 #[test]
+fn built_in_tools_of_a_project_are_tested_without_trust() {
+    let env = TestEnv::new();
+    let sums = "[[invokers]]\nname = \"sum\"\ndescription = \"d\"\nbuiltin = \"calculator\"\n[invokers.arguments]\n\
+        type = \"object\"\nrequired = [\"expression\"]\nproperties.expression = { type = \"string\" }\n\
+        [[invokers.tests]]\narguments = { expression = \"6*7\" }\nexpect.contains = \"42\"\n";
+    let of = |name: &str, invoker: &str| {
+        let text = format!("[ensemble]\nname = \"{name}\"\ndescription = \"d\"\n{invoker}");
+        env.write(&format!("work/ensembles/{name}.toml"), &text);
+    };
+    of("sums", sums);
+    for words in [&["ensembles", "test"][..], &["ensembles", "test", "sums"], &["ensembles", "show", "sums"]]
+    {
+        env.run(words).exits(0);
+    }
+    // Beside an ensemble that would start something, they are tested by name.
+    of(
+        "other",
+        "[[invokers]]\nname = \"x\"\ndescription = \"d\"\ncommand = { argv = [\"true\"] }\n[[invokers.tests]]\n",
+    );
+    let ran = env.run(&["ensembles", "test"]).exits(3);
+    assert!(
+        ran.stderr.contains("the ensemble `other`") && ran.stderr.contains("not trusted"),
+        "{}",
+        ran.stderr
+    );
+    env.run(&["ensembles", "test", "sums"]).exits(0);
+}
+
+#[test]
 fn an_untrusted_tool_gets_no_approval_from_its_own_tests() {
     let env = TestEnv::new();
     let asks =
