@@ -139,8 +139,10 @@ impl Serving<'_> {
             }
         };
         let (routes, queue) = front.unzip();
+        let begun = routes.clone();
         let turns = async {
-            if let Some(queue) = queue {
+            if let (Some(queue), Some(front)) = (queue, begun) {
+                front.continue_answered().await;
                 let parts = TurnParts { context: &self.console.context, connected, contents: &contents };
                 queue.run(parts, self.interrupt.token.clone(), self.drain).await;
             }

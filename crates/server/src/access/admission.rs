@@ -37,6 +37,11 @@ enum Validity {
 }
 
 impl Admission {
+    /// Admission of the server itself, for what it does in the name of a principal.
+    pub(crate) fn of(principal: Principal) -> Self {
+        Self { principal, ..Self::open() }
+    }
+
     pub(super) fn open() -> Self {
         Self { principal: Principal::Owner, who: None, validity: Validity::Open }
     }

@@ -1,5 +1,6 @@
 //! `/api`: sessions, turns as AG-UI runs, approvals, models and tools.
 
+mod answers;
 mod approver;
 mod audit;
 mod channel;
@@ -33,6 +34,7 @@ use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use serde_json::{Value, json};
 
+use self::answers::Wanted;
 pub(super) use self::channel::Channels;
 pub(super) use self::comparisons::Comparisons;
 use self::failure::ApiFailure;
@@ -237,8 +239,9 @@ impl Front {
         let answers: BTreeMap<String, Answer> = [(id.to_owned(), answer)].into();
         // An answer is taken only if the turn can continue with it.
         let place = self.api_place()?;
-        let left = self.answered(caller, &caller.waiting()?, session, answers)?;
-        if left == 0 {
+        let left = self.answered(caller, &caller.waiting()?, session, answers, Wanted::Some)?;
+        // If the turn that asks has not ended yet, it goes on itself.
+        if left == 0 && !self.channels.is_running(&caller.principal, session) {
             self.continue_turn(caller, session, place)?;
         }
         Ok(json_reply(StatusCode::OK, &json!({ "left": left })))

@@ -5,6 +5,7 @@ mod by_hand;
 mod comparisons;
 mod figures;
 mod kept_answers;
+mod lost_turns;
 mod openapi;
 mod other_questions;
 mod streams;

@@ -178,7 +178,6 @@ impl Approver for LaterApprover {
             answers.get(&self.id(pending)).map_or_else(silence, |answer| self.decision(pending, answer))
         };
         let decisions = pending.iter().map(decide).collect();
-        self.files.remove(self.session);
         std::future::ready(decisions).boxed()
     }
 

@@ -259,7 +259,7 @@ impl Front {
         files: &WaitingFiles,
         state: &mut State,
         answered: (&str, &str, &Answer),
-    ) -> Result<(), ApiFailure> {
+    ) {
         let (comparison, question, answer) = answered;
         state.answers.insert(question.to_owned(), answer.clone());
         for other in files.sessions() {
@@ -271,25 +271,14 @@ impl Front {
             };
             self.tell_answered(caller, other, &id, answer);
             waiting.answers.insert(id, answer.clone());
-            files.write(other, &waiting).map_err(|error| ApiFailure::not_kept(&error))?;
+            if let Err(error) = files.write(other, &waiting) {
+                tracing::warn!(%error, "an answer was not saved for another session of its comparison");
+                continue;
+            }
             if waiting.open() == 0 {
                 self.continue_later(caller, other);
             }
         }
-        Ok(())
-    }
-
-    /// Continues a session when there is a place for its turn. A turn that has not ended yet continues it itself.
-    pub(super) fn continue_later(self: &Arc<Self>, caller: &Caller, session: Uuid) {
-        let (front, caller) = (Arc::clone(self), caller.clone());
-        let later = async move {
-            let Some(place) = front.turns.place_when_free().await else { return };
-            let continued = super::blocking(move || front.continue_turn(&caller, session, place)).await;
-            if let Err(error) | Ok(Err(error)) = continued {
-                tracing::debug!("a session did not continue: {error:?}");
-            }
-        };
-        tokio::runtime::Handle::current().spawn(later);
     }
 }
 

@@ -63,7 +63,8 @@ impl Front {
             };
             let earlier = match after {
                 Some(position) => {
-                    let interrupts = caller.waiting()?.read(session).map(|waiting| waiting.interrupts);
+                    let waiting = caller.waiting()?.read(session).filter(|waiting| waiting.open() > 0);
+                    let interrupts = waiting.map(|waiting| waiting.interrupts);
                     let interrupts = interrupts.unwrap_or_default();
                     let earlier = Earlier {
                         session,

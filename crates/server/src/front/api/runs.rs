@@ -19,12 +19,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Caller;
+use super::answers::Wanted;
 use super::approver::LaterApprover;
 use super::channel::{Channel, RunningTurn};
 use super::comparisons::Comparison;
 use super::failure::ApiFailure;
 use super::narrator::{Batch, Narrator, last_event};
-use super::waiting::{Answer, Choice, WaitingFiles};
+use super::waiting::{Answer, Choice};
 use crate::front::agents::Agent;
 use crate::front::body::{EventSender, event_channel, event_stream};
 use crate::front::turns::{Observer, Place, Start, TurnJob};
@@ -127,6 +128,8 @@ impl Front {
         let answers = resume.iter().map(answer).collect::<Result<BTreeMap<_, _>, _>>()?;
         let files = caller.waiting()?;
         let place = self.api_place()?;
+        let stream = if streams { Some(event_channel(self.api_stream(caller)?)) } else { None };
+        let (sender, body) = stream.unzip();
         let mut attachments = Vec::new();
         let mut comparison = None;
         let question = if answers.is_empty() {
@@ -140,15 +143,11 @@ impl Front {
         } else {
             comparison = self.comparison_of(caller, &files, session);
             props = files.read(session).and_then(|waiting| waiting.props).unwrap_or(props);
-            if self.answered(caller, &files, session, answers)? > 0 {
-                return Err(ApiFailure::conflict("unanswered", "other approvals of this run are open"));
-            }
+            self.answered(caller, &files, session, answers, Wanted::All)?;
             None
         };
         let run_id = run.clone();
         let turn = NewTurn { session, is_new, run: run_id, question, attachments, props, comparison, place };
-        let stream = if streams { Some(event_channel(self.api_stream(caller)?)) } else { None };
-        let (sender, body) = stream.unzip();
         self.begin_turn(caller, turn, sender)?;
         match body {
             Some(body) => Ok(event_stream(body)),
@@ -181,75 +180,6 @@ impl Front {
             503 => ApiFailure::stopping(),
             _ => ApiFailure::too_many("too-many-turns", error.message),
         })
-    }
-
-    /// Returns the comparison that a session waits in.
-    fn comparison_of(&self, caller: &Caller, files: &WaitingFiles, session: Uuid) -> Option<Arc<Comparison>> {
-        let id = files.read(session)?.comparison?;
-        Some(self.comparisons.of(&caller.principal, &id))
-    }
-
-    /// Tells clients that a question was answered.
-    pub(super) fn tell_answered(&self, caller: &Caller, session: Uuid, id: &str, answer: &Answer) {
-        let event = json!({ "type": "approval_resolved", "id": id, "session": session.to_string() });
-        self.channels.tell(&caller.principal, &event);
-        let value = json!({ "interruptId": id, "decision": answer.decision, "by": "http" });
-        let event = json!({ "type": "CUSTOM", "name": "converse.resolved", "value": value });
-        self.channels.of(&caller.principal, session).lock().tell(&event);
-    }
-
-    /// Saves answers; returns how many questions of the session are still open.
-    pub(super) fn answered(
-        self: &Arc<Self>,
-        caller: &Caller,
-        files: &WaitingFiles,
-        session: Uuid,
-        answers: BTreeMap<String, Answer>,
-    ) -> Result<usize, ApiFailure> {
-        let comparison = self.comparison_of(caller, files, session);
-        let mut state = comparison.as_ref().map(|comparison| comparison.state());
-        let mut waiting = files.read(session).ok_or_else(ApiFailure::not_found)?;
-        for id in answers.keys() {
-            if !waiting.interrupts.iter().any(|interrupt| interrupt["id"] == id.as_str()) {
-                return Err(ApiFailure::not_found());
-            }
-            if waiting.answers.contains_key(id) {
-                return Err(ApiFailure::conflict("answered", "this approval is answered already"));
-            }
-        }
-        waiting.answers.extend(answers.clone());
-        files.write(session, &waiting).map_err(|error| ApiFailure::not_kept(&error))?;
-        for (id, answer) in &answers {
-            self.tell_answered(caller, session, id, answer);
-            if let (Some(comparison), Some(state)) = (&comparison, &mut state)
-                && let Some(question) = waiting.questions.get(id)
-            {
-                self.answered_for_all(caller, files, state, (&comparison.id, question, answer))?;
-            }
-        }
-        Ok(waiting.open())
-    }
-
-    /// Continues a session whose questions are all answered.
-    pub(super) fn continue_turn(
-        self: &Arc<Self>,
-        caller: &Caller,
-        session: Uuid,
-        place: Place,
-    ) -> Result<(), ApiFailure> {
-        let files = caller.waiting()?;
-        let props = files.read(session).and_then(|waiting| waiting.props).unwrap_or_default();
-        let turn = NewTurn {
-            session,
-            is_new: false,
-            run: format!("run-{}", World::now().as_microsecond()),
-            question: None,
-            attachments: Vec::new(),
-            props,
-            comparison: self.comparison_of(caller, &files, session),
-            place,
-        };
-        self.begin_turn(caller, turn, None)
     }
 
     /// Returns the settings of a turn and its connections.
@@ -313,6 +243,7 @@ impl Front {
             own,
             narrator: None,
             asked: Arc::clone(&approver.asked),
+            decided: false,
         };
         if question.is_some() {
             // Another question instead of an answer: what waited is refused.
@@ -354,7 +285,7 @@ impl Front {
     }
 }
 
-fn used_model(caller: &Caller, session: Uuid) -> Option<String> {
+pub(super) fn used_model(caller: &Caller, session: Uuid) -> Option<String> {
     let metadata = sessions::store(&caller.world)?.metadata(session).ok()?;
     metadata.used_model().map(str::to_owned)
 }
@@ -441,6 +372,8 @@ struct RunObserver {
     own: Option<EventSender>,
     narrator: Option<Narrator>,
     asked: Arc<Mutex<Vec<Value>>>,
+    /// A call of the turn was decided about.
+    decided: bool,
 }
 
 impl RunObserver {
@@ -486,6 +419,7 @@ impl Observer for RunObserver {
     }
 
     fn event(&mut self, event: Event) {
+        self.decided |= matches!(event, Event::Decided { .. });
         let batch = self.narrator(0).event(event);
         self.publish(batch);
         let is_left =
@@ -507,9 +441,19 @@ impl Observer for RunObserver {
         self.note_shared();
         let last = last_event(&self.session.to_string(), &self.run, &ended, &asked);
         let batch = self.narrator(0).ended(&last);
-        self.publish(batch);
-        self.channel.lock().end(last);
-        self.own = None;
+        if self.decided && asked.is_empty() {
+            // Not before: after a crash, the answers are needed again until what they allow has begun.
+            let _ = self.caller.waiting().map(|files| files.remove(self.session));
+        }
+        {
+            // A client that has read the end can go on at once.
+            let mut channel = self.channel.lock();
+            batch.iter().for_each(|batch| channel.publish(batch.clone()));
+            channel.end(last);
+        }
+        if let (Some(own), Some(batch)) = (self.own.take(), batch) {
+            own.send(batch.bytes);
+        }
         let (principal, session) = (&self.caller.principal, self.session);
         if let Some(comparison) = self.comparison.take().filter(|_| asked.is_empty()) {
             self.front.comparisons.ended(principal, &comparison, session);
