@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Number, Value};
 use toml::de::DeValue;
 
-use crate::Code;
 use crate::document::Problems;
 use crate::schema::escaped;
 use crate::source::Span;
+use crate::{Code, Diagnostic};
 
 /// Limit on nesting.
 pub(crate) const MAX_DEPTH: usize = 64;
@@ -66,7 +66,9 @@ impl Conversion {
             DeValue::Integer(_) | DeValue::Float(_) => {
                 let number = number(value);
                 if number.is_none() {
-                    problems.error(Code::OutOfRange, span, "this number cannot be written in JSON");
+                    let message = "this number cannot be written in JSON";
+                    let hint = "write a finite number, for example `0.5`";
+                    problems.push(Diagnostic::error(Code::OutOfRange, span, message).hint(hint));
                 }
                 number.map(Value::Number)
             }

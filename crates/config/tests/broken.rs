@@ -39,7 +39,8 @@ fn check(ensemble: &str, invoker: &str) -> Vec<String> {
 
 /// A finding about a value says what to write instead, not where to look.
 fn has_own_hint(finding: &Finding) -> bool {
-    finding.code != Code::BadValue || finding.hint.as_deref() != Some(finding.code.hint())
+    let is_of_value = matches!(finding.code, Code::BadValue | Code::OutOfRange);
+    !is_of_value || finding.hint.as_deref() != Some(finding.code.hint())
 }
 
 /// An ensemble that is right, with more lines after its `[ensemble]` (which ends in line 3).

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use converse_config::{
-    ArgvPart, BodyPlan, BuiltinSpec, CommandPlan, Effects, EnsemblePlan, Environment, Finding, InvokerKind,
-    JsonTemplate, Protocol, RequestPlan, ResolveInput, SandboxAccess, Scope, SecretRef, SourceMap, Template,
-    TemplatePiece, load, parse_ensemble, resolve,
+    ArgvPart, BodyPlan, BuiltinSpec, Code, CommandPlan, Effects, EnsemblePlan, Environment, Finding,
+    InvokerKind, JsonTemplate, Protocol, RequestPlan, ResolveInput, SandboxAccess, Scope, SecretRef,
+    SourceMap, Template, TemplatePiece, load, parse_ensemble, resolve,
 };
 use serde_json::json;
 
@@ -300,6 +300,9 @@ fn mistakes_in_commands_and_requests_are_pointed_at() {
             wrong.push(format!("{text}\n  expected {expected}\n  found    {found:?}\n"));
         }
         assert!(findings.iter().all(|finding| finding.hint.is_some()), "{text}");
+        let is_generic = |finding: &Finding| finding.hint.as_deref() == Some(finding.code.hint());
+        let of_values = |finding: &&Finding| matches!(finding.code, Code::BadValue | Code::OutOfRange);
+        assert!(!findings.iter().filter(of_values).any(is_generic), "{text}: {findings:?}");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -12,6 +12,9 @@ fn read(scope: Scope, text: &str) -> (SettingsPlan, Vec<String>) {
     let Checked { value, diagnostics } = parse_settings(&sources, id);
     let findings = diagnostics.iter().map(|diagnostic| {
         let finding = diagnostic.finding(&sources);
+        // A value has a hint of its own, which says what to write.
+        let is_of_value = matches!(finding.code, crate::Code::BadValue | crate::Code::OutOfRange);
+        assert!(!is_of_value || finding.hint.as_deref() != Some(finding.code.hint()), "{finding:?}");
         format!("{} {}:{}", finding.code, finding.line.unwrap_or(0), finding.column.unwrap_or(0))
     });
     (value, findings.collect())
