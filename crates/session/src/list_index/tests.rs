@@ -60,7 +60,7 @@ fn a_list_reads_one_file_however_many_sessions_there_are() {
         assert!(read.len() > usize::from(sessions), "{read:?}");
         let file = store.dir().join(FILE);
         let (second, read) = listed(&store);
-        assert_eq!(read, [file.clone()]);
+        assert_eq!(read, std::slice::from_ref(&file));
         assert_eq!((&first, first.len()), (&second, usize::from(sessions)));
         assert_eq!(first, fresh(&store));
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o600);
@@ -167,7 +167,7 @@ fn what_a_killed_writer_left_is_litter() {
     let (_dir, store) = store(1);
     let left = store.dir().join(".tmp-1-0");
     fs::write(&left, "half").unwrap();
-    assert_eq!(store.litter(), [left.clone()]);
+    assert_eq!(store.litter(), std::slice::from_ref(&left));
     store.sweep().unwrap();
     assert!(!left.exists() && store.list().unwrap().len() == 1);
 }
