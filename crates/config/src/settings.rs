@@ -126,8 +126,10 @@ options! {
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub struct PresetPlan {
+    /// For people who choose a preset; no model reads it.
+    pub description: Option<String>,
     pub model: Option<String>,
     /// Like [`SettingsPlan::fallback`].
     pub fallback: Option<Vec<String>>,
@@ -136,6 +138,8 @@ pub struct PresetPlan {
     pub ensembles: Option<Vec<String>>,
     pub temperature: Option<f64>,
     pub max_output_tokens: Option<u32>,
+    /// Rules that are judged beside those of the files.
+    pub rules: Vec<Rule>,
 }
 
 /// An entry of a project's settings that does more than restrict.
@@ -370,6 +374,7 @@ impl Reader<'_, '_, '_> {
             let ensembles = entry.strings("ensembles").map(|names| names.value);
             self.not_for_projects(&entry, "fallback", "name fallback models");
             let plan = PresetPlan {
+                description: entry.string("description").map(|text| text.value),
                 model: self.model(&entry, "model"),
                 fallback: self.fallback(&entry),
                 system: entry.string("system").map(|text| text.value),
@@ -378,6 +383,7 @@ impl Reader<'_, '_, '_> {
                 max_output_tokens: entry
                     .count("max_output_tokens", 1..=10_000_000)
                     .map(|number| number.value),
+                rules: rules::rules(&entry, self.sources, self.id),
             };
             entry.finish();
             presets.insert(name.value, plan);

@@ -198,7 +198,10 @@ pub struct Settings {
     pub connect_timeout: Duration,
     pub retry: RetryPolicy,
     pub compaction: CompactionPolicy,
+    /// Those of the files, of the command line and of the preset.
     pub rules: Vec<Rule>,
+    /// The name of the preset that applies.
+    pub preset: Option<String>,
     /// `None`: all that are enabled.
     pub ensembles: Option<Vec<String>>,
     pub ephemeral: bool,
@@ -251,7 +254,8 @@ impl Settings {
             connect_timeout: files.timeouts.connect.unwrap_or(Duration::from_secs(10)),
             retry: args.cassette.without_waits(retry(&files.timeouts)),
             compaction,
-            rules: rules(&args.rules, files)?,
+            rules: rules(&args.rules, files)?.into_iter().chain(preset.rules).collect(),
+            preset: args.preset.clone(),
             ensembles: if args.no_tools { Some(Vec::new()) } else { ensembles },
             ephemeral: args.ephemeral || files.ephemeral.unwrap_or(false),
             audit: files.audit.unwrap_or(true),

@@ -64,6 +64,8 @@ system = \"review\"
 ensembles = [\"git\", \"io\"]
 temperature = 0.2
 max_output_tokens = 2000
+description = \"Reviews a change\"
+permissions = { deny = [\"io.write_file\"] }
 
 [session]
 ephemeral = true
@@ -153,6 +155,10 @@ fn a_full_file_is_read() {
     let preset = &plan.presets["reviewer"];
     assert_eq!(preset.ensembles.as_deref(), Some(&["git".to_owned(), "io".to_owned()][..]));
     assert_eq!((preset.temperature, preset.max_output_tokens), (Some(0.2), Some(2000)));
+    assert_eq!(preset.description.as_deref(), Some("Reviews a change"));
+    assert_eq!(preset.rules.len(), 1);
+    assert_eq!(preset.rules[0].source, "s.toml:45");
+    assert!(plan.rules.iter().all(|rule| rule.source != "s.toml:45"), "it is judged with the preset alone");
 }
 
 #[test]
@@ -166,9 +172,9 @@ fn a_project_may_only_tighten() {
             "project-scope 21:2",
             "project-scope 27:1",
             "project-scope 31:2",
-            "project-scope 48:2",
-            "project-scope 51:2",
-            "project-scope 53:2"
+            "project-scope 50:2",
+            "project-scope 53:2",
+            "project-scope 55:2"
         ]
     );
     assert_eq!((plan.timeouts, plan.context), (TimeoutsPlan::default(), ContextPlan::default()));

@@ -120,10 +120,7 @@ impl Agents {
             id: name.clone(),
             created: 0,
             owned_by: "preset".to_owned(),
-            description: preset
-                .system
-                .as_deref()
-                .map(|text| converse_text::shorten::chars(text, 120).into_owned()),
+            description: preset.description.clone(),
         });
         let entry = |id: String| {
             let owned_by = id.split_once('/').map_or_else(|| id.clone(), |(provider, _)| provider.to_owned());
@@ -186,7 +183,7 @@ pub(crate) fn tools_of(world: &World, shared: &Roster) -> Roster {
 fn key(settings: &Settings) -> String {
     let models = [&settings.model].into_iter().chain(&settings.fallbacks.models);
     let models: Vec<&str> = models.map(|model| model.id.as_str()).collect();
-    format!("{models:?} {:?}", settings.ensembles)
+    format!("{models:?} {:?} {:?}", settings.ensembles, settings.preset)
 }
 
 /// Returns a roster of tools that the client runs itself. Every call waits for the client.

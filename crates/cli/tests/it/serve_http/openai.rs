@@ -180,13 +180,16 @@ fn settings_of_a_request_and_of_a_preset_reach_the_model() {
     env.write(
         "home/.config/converse/config.toml",
         &format!(
-            "[presets.brief]\nmodel = \"{}\"\nsystem = \"Be brief.\"\nensembles = []\n",
+            "[presets.brief]\ndescription = \"Short answers\"\nmodel = \"{}\"\nsystem = \"Be brief.\"\nensembles = []\n\
+             [presets.free]\nmodel = \"understudy\"\n\
+             [presets.strict]\nmodel = \"understudy\"\npermissions = {{ deny = [\"essentials.calculator\"] }}\n",
             provider.model()
         ),
     );
     let gate = open(&env, &["-e", "essentials"]);
     let (_, list) = get(&gate, "/v1/models", TOKEN);
-    assert!(list.contains("\"id\":\"brief\"") && list.contains("Be brief."), "{list}");
+    assert!(list.contains("\"id\":\"brief\"") && list.contains("Short answers"), "{list}");
+    assert!(!list.contains("Be brief."), "the system text is not for clients: {list}");
     assert_eq!(get(&gate, "/v1/models/brief", TOKEN).0, 200);
     assert_eq!(get(&gate, "/v1/models/other", TOKEN).0, 404);
 
@@ -200,6 +203,11 @@ fn settings_of_a_request_and_of_a_preset_reach_the_model() {
     assert_eq!(sent["messages"][0]["content"], "Be brief.", "{sent}");
     assert_eq!((&sent["top_p"], sent.get("tools")), (&json!(0.5), None), "{sent}");
     assert!(sent.to_string().contains("77"), "{sent}");
+    for (preset, outcome) in [("free", "success"), ("strict", "refused"), ("free", "success")] {
+        let (_, answer) = post(&gate, ROUTE, TOKEN, &question(preset, "What is 15% of 2500?"));
+        let event = &body(&answer)["choices"][0]["message"]["events"][0];
+        assert_eq!(event["outcome"], outcome, "{preset}: {answer}");
+    }
 }
 
 #[test]
