@@ -8,6 +8,7 @@ mod tokens;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -25,9 +26,33 @@ use crate::http::{Answer, Request, serve};
 const TOKEN: &str = "canary-0123456789abcdef";
 const OTHER: &str = "other-canary-0123456789";
 
+/// A process that ends with its test.
+struct Server(Child);
+
+impl Deref for Server {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Server {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A gateway that listens.
 struct Gate {
-    child: Child,
+    child: Server,
     stderr: BufReader<Overheard<ChildStderr>>,
     address: String,
 }
@@ -50,7 +75,7 @@ impl Gate {
     }
 
     fn begun(command: &mut Command) -> Self {
-        let mut child = command.spawn().unwrap();
+        let mut child = Server(command.spawn().unwrap());
         let mut stderr = BufReader::new(overhear(child.stderr.take().unwrap()));
         let mut said = String::new();
         let address = loop {
