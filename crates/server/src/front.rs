@@ -27,6 +27,8 @@ use converse_ensemble::{ConnectError, Roster, Rules};
 use converse_host::TurnOptions;
 use converse_host::secrets::Redactor;
 use converse_host::world::World;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use http::header::{ALLOW, CACHE_CONTROL, HeaderName};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
@@ -263,6 +265,11 @@ impl Front {
     fn stream_place(&self, principal: &Principal) -> Result<Option<StreamPlace>, ApiError> {
         let too_many = || ApiError::rate_limit(Some(RETRY_SECONDS), "too many streams are open");
         self.streams.take(principal, 1).map(|place| Some(Arc::new(place))).ok_or_else(too_many)
+    }
+
+    /// Returns what ends a turn, [`TurnJob::left`](turns::TurnJob::left), when all its clients have left.
+    fn ends_turns(&self, left: impl Future<Output = ()> + Send + 'static) -> Option<BoxFuture<'static, ()>> {
+        self.options.cancel_on_disconnect.then(|| left.boxed())
     }
 
     fn place(&self) -> Result<Place, ApiError> {

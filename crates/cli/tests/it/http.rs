@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
@@ -35,6 +36,8 @@ pub(crate) struct Answer {
     pub(crate) pause: Duration,
     /// After the body (or the cut) the connection stays open and silent.
     pub(crate) stall: bool,
+    /// Told when the client has closed a connection that stalls.
+    pub(crate) closed: Option<Sender<()>>,
 }
 
 impl Answer {
@@ -48,6 +51,7 @@ impl Answer {
             pause: Duration::ZERO,
             cut_at: None,
             stall: false,
+            closed: None,
         }
     }
 
@@ -121,8 +125,12 @@ fn write(mut stream: &TcpStream, answer: &Answer) -> std::io::Result<()> {
     }
     if answer.stall {
         // Until the client gives up.
-        stream.set_read_timeout(Some(Duration::from_secs(120)))?;
+        let patience = answer.closed.is_none().then_some(Duration::from_secs(120));
+        stream.set_read_timeout(patience)?;
         let _ = stream.read(&mut [0]);
+        if let Some(closed) = &answer.closed {
+            let _ = closed.send(());
+        }
     }
     Ok(())
 }

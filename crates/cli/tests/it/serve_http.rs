@@ -1,6 +1,7 @@
 //! `converse serve --http`: who is let in, and how it ends. The front itself is tested in its crate.
 
 mod api;
+mod disconnect;
 mod idempotency;
 mod openai;
 mod responses;

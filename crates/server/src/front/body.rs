@@ -71,8 +71,8 @@ impl EventSender {
         self.events.send(bytes).is_ok()
     }
 
-    /// Resolves when the client has left.
-    pub(super) async fn closed(&self) {
+    /// Resolves when the client has left. The stream does not end before.
+    pub(super) async fn closed(self) {
         self.events.closed().await;
     }
 

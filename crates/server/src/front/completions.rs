@@ -56,22 +56,24 @@ impl Front {
             };
             let include_usage = request.include_usage;
             let stream = request.stream.then(|| self.stream_place(&admission.principal)).transpose()?;
-            let (job, events) = self.chat_job(request, admission).await?;
-            Ok((head, stream, include_usage, job, events))
+            Ok((head, stream, include_usage, self.chat_job(request, admission).await?))
         };
-        let (head, stream, include_usage, job, events) = match answer.await {
+        let (head, stream, include_usage, job) = match answer.await {
             Ok(answer) => answer,
             Err(refused) => return no_turn(error(&refused)),
         };
         if let Some(place) = stream {
             let (sender, body) = event_channel(place);
+            let left = self.ends_turns(sender.clone().closed());
             let encoder = StreamEncoder { stream: ChatStream::new(head, include_usage), sender };
-            self.turns.begin(job(Box::new(Narrated::new(encoder, events))));
+            self.turns.begin(job(Box::new(Narrated::new(encoder)), left));
             return event_stream(body);
         }
         let (sender, mut bodies) = unbounded_channel();
+        let client = sender.clone();
+        let left = self.ends_turns(async move { client.closed().await });
         let collector = Collector { response: Some(ChatResponse::new(head)), sender };
-        self.turns.begin(job(Box::new(Narrated::new(collector, events))));
+        self.turns.begin(job(Box::new(Narrated::new(collector)), left));
         match bodies.recv().await {
             Some(Ok(body)) => json(StatusCode::OK, body),
             Some(Err(failed)) => error(&failed),
@@ -79,17 +81,18 @@ impl Front {
         }
     }
 
-    /// Returns what makes the job of a turn for its observer, and the interrupt that ends it.
+    /// Returns what makes the job of a turn for its observer and [`TurnJob::left`].
     async fn chat_job(
         &self,
         request: ChatRequest,
         admission: &Admission,
-    ) -> Result<(impl FnOnce(Box<dyn Observer>) -> TurnJob + use<>, Option<Interrupt>), ApiError> {
+    ) -> Result<impl FnOnce(Box<dyn Observer>, Option<BoxFuture<'static, ()>>) -> TurnJob + use<>, ApiError>
+    {
         let ChatRequest { model, conversation, sampling, answer, tools, .. } = request;
         let place = self.place()?;
         let settings = self.settings_of(&model, &sampling, answer, &tools)?;
         let agent = self.agents.agent(&settings).map_err(|failure| api_error(&failure))?;
-        let (interrupt, world) = (Interrupt::default(), self.world_of(&admission.principal));
+        let world = self.world_of(&admission.principal);
         let (roster, approver): (_, Arc<dyn Approver>) = if tools.offers_clients() {
             let roster = client_roster(tools.tools).await.map_err(|failure| api_error(&failure))?;
             (roster, Arc::new(AsksClient))
@@ -98,9 +101,8 @@ impl Front {
         };
         let Conversation { transcript, attachments, .. } = conversation;
         let transcript = with_system(transcript, settings.system.as_deref())?;
-        let cancels = self.options.cancel_on_disconnect.then(|| interrupt.clone());
         let wires = agent.wires.clone();
-        let job = move |observer| TurnJob {
+        Ok(move |observer, left| TurnJob {
             settings,
             roster,
             wires,
@@ -111,10 +113,10 @@ impl Front {
             contents: None,
             approver,
             observer,
-            interrupt,
+            interrupt: Interrupt::default(),
+            left,
             place,
-        };
-        Ok((job, cancels))
+        })
     }
 
     pub(super) fn settings_of(
@@ -205,41 +207,31 @@ pub(super) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// Where the events of the API go. Returns whether anybody still reads.
+/// Where the events of the API go.
 trait Consumer: Send {
-    fn take(&mut self, event: TurnEvent) -> bool;
+    fn take(&mut self, event: TurnEvent);
 }
 
 /// An observer that passes on the events of the API.
 struct Narrated<C> {
     narrator: Narrator,
     consumer: C,
-    /// Ends the turn if the client has left.
-    cancels: Option<Interrupt>,
 }
 
 impl<C: Consumer> Narrated<C> {
-    fn new(consumer: C, cancels: Option<Interrupt>) -> Self {
-        Self { narrator: Narrator::default(), consumer, cancels }
+    fn new(consumer: C) -> Self {
+        Self { narrator: Narrator::default(), consumer }
     }
 }
 
 impl<C: Consumer> Observer for Narrated<C> {
     fn event(&mut self, event: Event) {
-        let Self { narrator, consumer, cancels } = self;
-        narrator.event(event, |event| {
-            if !consumer.take(event)
-                && let Some(interrupt) = cancels
-            {
-                interrupt.token.cancel();
-            }
-        });
+        let Self { narrator, consumer } = self;
+        narrator.event(event, |event| consumer.take(event));
     }
 
     fn ended(&mut self, ended: Result<(), Failure>) {
-        std::mem::take(&mut self.narrator).ended(ended, |event| {
-            self.consumer.take(event);
-        });
+        std::mem::take(&mut self.narrator).ended(ended, |event| self.consumer.take(event));
     }
 }
 
@@ -249,10 +241,12 @@ struct StreamEncoder {
 }
 
 impl Consumer for StreamEncoder {
-    fn take(&mut self, event: TurnEvent) -> bool {
+    fn take(&mut self, event: TurnEvent) {
         let mut bytes = Vec::new();
         self.stream.push(&event, &mut bytes);
-        bytes.is_empty() || self.sender.send(bytes.into())
+        if !bytes.is_empty() {
+            self.sender.send(bytes.into());
+        }
     }
 }
 
@@ -262,7 +256,7 @@ struct Collector {
 }
 
 impl Consumer for Collector {
-    fn take(&mut self, event: TurnEvent) -> bool {
+    fn take(&mut self, event: TurnEvent) {
         let is_last = matches!(event, TurnEvent::Done(_) | TurnEvent::Failed(_));
         if let Some(response) = &mut self.response {
             response.push(event);
@@ -270,7 +264,6 @@ impl Consumer for Collector {
         if is_last && let Some(response) = self.response.take() {
             let _ = self.sender.send(response.body());
         }
-        !self.sender.is_closed()
     }
 }
 

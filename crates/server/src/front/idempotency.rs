@@ -291,7 +291,7 @@ async fn run(front: &Arc<Front>, request: KeyedRequest, claim: Claim, mut client
     loop {
         let frame = tokio::select! {
             frame = body.frame() => frame,
-            () = sender.closed(), if cancels => return,
+            () = sender.clone().closed(), if cancels => return,
         };
         let Some(Ok(frame)) = frame else { break };
         let Ok(data) = frame.into_data() else { continue };

@@ -15,7 +15,7 @@ use converse_host::settings::Settings;
 use http::request::Parts;
 use http::{Method, StatusCode};
 use parking_lot::Mutex;
-use tokio::sync::mpsc::unbounded_channel;
+use tokio_util::sync::CancellationToken;
 
 use self::approver::ResponseApprover;
 use self::continued::{Answers, continued};
@@ -161,13 +161,17 @@ impl Front {
             };
             Keeper { files, record }
         });
-        let (sender, receiver) = unbounded_channel();
-        let waits = Some(sender).filter(|_| !streams);
-        let stream = stream.map(|place| {
-            let (sender, body) = event_channel(place);
-            live.follow(None, sender);
-            body
-        });
+        let waits = CancellationToken::new();
+        let (stream, left) = match stream {
+            Some(place) => {
+                let (sender, body) = event_channel(place);
+                live.follow(None, sender.clone());
+                (Some(body), self.ends_turns(sender.closed()))
+            }
+            None => (None, self.ends_turns(waits.clone().cancelled_owned())),
+        };
+        let left = left.filter(|_| !background);
+        let waits = waits.drop_guard();
         // The turn begins also if the client leaves meanwhile: its approvals are taken.
         let turn = {
             let live = Arc::clone(&live);
@@ -203,8 +207,6 @@ impl Front {
                     narrator: Narrator::approved(answered),
                     keeper,
                     asked,
-                    waits,
-                    cancels: front.options.cancel_on_disconnect && !background,
                     forget: Box::new(move || drop(registry.live_responses.lock().remove(&key))),
                 };
                 front.turns.begin(TurnJob {
@@ -219,6 +221,7 @@ impl Front {
                     approver,
                     observer: Box::new(observer),
                     interrupt: live.interrupt.clone(),
+                    left,
                     place,
                 });
                 Ok(answer)
@@ -232,7 +235,7 @@ impl Front {
             return Ok(json(StatusCode::OK, answer));
         }
         live.ended.cancelled().await;
-        drop(receiver);
+        drop(waits);
         let failed = live.failed().map(|failed| error(&failed));
         Ok(failed.unwrap_or_else(|| json(StatusCode::OK, live.body())))
     }

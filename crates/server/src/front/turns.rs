@@ -1,7 +1,7 @@
 //! Turns of all clients: a bounded number at once, each with its own session, settings and approver.
 //!
-//! A turn is not tied to the request that began it: it goes on if its client leaves. Turns are not `Send`, so they run on
-//! the task of [`TurnQueue::run`], and requests hand them over through a queue.
+//! A turn is not tied to the request that began it: it goes on if its client leaves, unless [`TurnJob::left`] ends it. Turns
+//! are not `Send`, so they run on the task of [`TurnQueue::run`], and requests hand them over through a queue.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -51,6 +51,8 @@ pub(crate) struct TurnJob {
     pub(crate) approver: Arc<dyn Approver>,
     pub(crate) observer: Box<dyn Observer>,
     pub(crate) interrupt: Interrupt,
+    /// Resolves when the turn is interrupted because its clients have left. `None`: it goes on without them.
+    pub(crate) left: Option<BoxFuture<'static, ()>>,
     #[allow(dead_code, reason = "freed when dropped")]
     pub(crate) place: Place,
 }
@@ -209,12 +211,18 @@ async fn guarded(parts: TurnParts<'_>, mut job: Box<TurnJob>, stop: Cancellation
     let mut observer = std::mem::replace(&mut job.observer, Box::new(Nobody));
     let interrupt = job.interrupt.clone();
     let ended = {
+        // `left` may keep the stream of a client open, so it is dropped before the observer learns of the end.
+        let left = job.left.take().unwrap_or_else(|| std::future::pending().boxed());
         let turn = turn(parts, job, observer.as_mut()).boxed_local();
         let mut turn = AssertUnwindSafe(turn).catch_unwind();
         tokio::select! {
             ended = &mut turn => ended,
             () = stop.cancelled() => {
                 interrupt.tell(15);
+                turn.await
+            }
+            () = left => {
+                interrupt.tell(2);
                 turn.await
             }
         }

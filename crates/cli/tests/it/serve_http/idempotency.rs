@@ -14,11 +14,11 @@ use crate::env::TestEnv;
 use crate::provider::Provider;
 
 const KEY: &str = "order-7-of-tuesday";
-const CHAT: &str = "/v1/chat/completions";
-const RESPONSES: &str = "/v1/responses";
-const RUNS: &str = "/api/runs";
+pub(super) const CHAT: &str = "/v1/chat/completions";
+pub(super) const RESPONSES: &str = "/v1/responses";
+pub(super) const RUNS: &str = "/api/runs";
 
-fn question(route: &str, model: &str, stream: bool) -> Value {
+pub(super) fn question(route: &str, model: &str, stream: bool) -> Value {
     let messages = json!([{ "id": "1", "role": "user", "content": "Go." }]);
     match route {
         CHAT => {
@@ -38,12 +38,20 @@ fn request(route: &str, token: &str, more: &str, body: &Value) -> String {
     )
 }
 
-fn keyed(key: &str) -> String {
+pub(super) fn keyed(key: &str) -> String {
     format!("Idempotency-Key: {key}\r\n")
 }
 
 fn send(gate: &Gate, route: &str, body: &Value) -> (u16, String) {
     gate.ask(&request(route, TOKEN, &keyed(KEY), body))
+}
+
+/// Sends a request whose answer is not read.
+pub(super) fn sent(gate: &Gate, route: &str, more: &str, body: &Value) -> TcpStream {
+    let mut client = TcpStream::connect(&gate.address).unwrap();
+    client.set_read_timeout(Some(LIMIT)).unwrap();
+    client.write_all(request(route, TOKEN, more, body).as_bytes()).unwrap();
+    client
 }
 
 fn is_replayed(answer: &str) -> bool {
@@ -65,7 +73,7 @@ fn code(answer: &str) -> String {
     error["code"].as_str().unwrap().replace('_', "-")
 }
 
-fn open(env: &TestEnv, flags: &[&str]) -> Gate {
+pub(super) fn open(env: &TestEnv, flags: &[&str]) -> Gate {
     Gate::open(env, &[&["--openai", "--api"], flags].concat())
 }
 
@@ -112,15 +120,15 @@ fn a_key_runs_a_turn_once_and_its_answer_is_replayed_also_after_a_kill() {
 }
 
 /// A server with a slow tool that the model calls, and what lets the tool go on.
-struct Slow {
-    provider: Provider,
+pub(super) struct Slow {
+    pub(super) provider: Provider,
     env: TestEnv,
-    began: std::sync::mpsc::Receiver<()>,
+    pub(super) began: std::sync::mpsc::Receiver<()>,
     go: std::sync::mpsc::Sender<()>,
 }
 
 impl Slow {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let script: [Says; 2] = [calls([("upstream__slow", json!({}))]), text("At last.")];
         let provider = Provider::new(Dialect::Chat, script);
         let env = provider.env(TestEnv::new()).var("CONVERSE_SERVE_TOKEN", TOKEN);
@@ -128,7 +136,7 @@ impl Slow {
         Self { provider, env, began, go }
     }
 
-    fn open(&self, flags: &[&str]) -> Gate {
+    pub(super) fn open(&self, flags: &[&str]) -> Gate {
         let servers = self.env.path("servers").display().to_string();
         let own = ["--ensembles", &servers, "-e", "upstream", "--allow", "upstream.*"];
         open(&self.env, &[&own, flags].concat())
@@ -136,8 +144,7 @@ impl Slow {
 
     /// Sends a request whose turn has reached the tool.
     fn begin(&self, gate: &Gate, route: &str, body: &Value) -> TcpStream {
-        let mut client = TcpStream::connect(&gate.address).unwrap();
-        client.write_all(request(route, TOKEN, &keyed(KEY), body).as_bytes()).unwrap();
+        let client = sent(gate, route, &keyed(KEY), body);
         self.began.recv_timeout(LIMIT).unwrap();
         client
     }

@@ -9,6 +9,7 @@ use converse_host::interrupt::Interrupt;
 use converse_session::Uuid;
 use parking_lot::Mutex;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::narrator::{Batch, Position};
 use crate::access::Principal;
@@ -47,6 +48,8 @@ pub(super) struct RunningTurn {
     pub(super) interrupt: Interrupt,
     /// Messages of the session when it began.
     pub(super) began: usize,
+    /// Cancelled when a client follows the session.
+    pub(super) followed: CancellationToken,
 }
 
 impl Channel {
@@ -66,9 +69,9 @@ impl Channel {
         self.readers.retain(|reader| reader.send(bytes.clone()));
     }
 
-    /// Returns whether any of these clients still reads.
-    pub(super) fn is_followed(&self) -> bool {
-        self.readers.iter().any(|reader| !reader.is_closed())
+    /// Returns a client that still reads.
+    pub(super) fn reader(&self) -> Option<&EventSender> {
+        self.readers.iter().find(|reader| !reader.is_closed())
     }
 
     /// Begins a turn. The events of the one before are in the session.
@@ -76,6 +79,9 @@ impl Channel {
         self.log.clear();
         self.bytes = 0;
         self.last = None;
+        if self.reader().is_some() {
+            turn.followed.cancel();
+        }
         self.turn = Some(turn);
         self.changes += 1;
     }
@@ -115,11 +121,14 @@ impl Channel {
     pub(super) fn follow(&mut self, reader: EventSender) {
         self.readers.retain(|reader| !reader.is_closed());
         self.readers.push(reader);
+        if let Some(turn) = &self.turn {
+            turn.followed.cancel();
+        }
     }
 
     fn is_idle(&self) -> bool {
         let is_over = self.last.as_ref().is_none_or(|(at, _)| at.elapsed() >= LATE);
-        self.turn.is_none() && is_over && !self.is_followed()
+        self.turn.is_none() && is_over && self.reader().is_none()
     }
 }
 

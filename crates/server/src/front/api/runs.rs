@@ -17,11 +17,12 @@ use http::StatusCode;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::Caller;
 use super::answers::Wanted;
 use super::approver::LaterApprover;
-use super::channel::{Channel, RunningTurn};
+use super::channel::{Channel, RunningTurn, SharedChannel};
 use super::comparisons::Comparison;
 use super::failure::ApiFailure;
 use super::narrator::{Batch, Narrator, last_event};
@@ -223,6 +224,7 @@ impl Front {
         let approver = approver.comparing(comparison.clone());
         let interrupt = Interrupt::default();
         let channel = self.channels.of(&caller.principal, session);
+        let followed = CancellationToken::new();
         {
             let mut channel = channel.lock();
             // What waited may have been answered twice, or be gone.
@@ -230,8 +232,10 @@ impl Front {
             if channel.turn.is_some() || question.is_none() && !is_answered() {
                 return Err(ApiFailure::busy());
             }
-            channel.begin(RunningTurn { interrupt: interrupt.clone(), began: 0 });
+            let followed = followed.clone();
+            channel.begin(RunningTurn { interrupt: interrupt.clone(), began: 0, followed });
         }
+        let left = self.ends_turns(left(Arc::clone(&channel), own.clone(), followed));
         let observer = RunObserver {
             front: Arc::clone(self),
             caller: caller.clone(),
@@ -263,6 +267,7 @@ impl Front {
             approver: Arc::new(approver),
             observer: Box::new(observer),
             interrupt,
+            left,
             place,
         });
         Ok(())
@@ -282,6 +287,20 @@ impl Front {
         let turn = channel.turn.as_ref().ok_or_else(ApiFailure::not_found)?;
         turn.interrupt.tell(2);
         Ok(json_reply(StatusCode::ACCEPTED, &json!({ "session": session.to_string() })))
+    }
+}
+
+/// Resolves when the client that began a turn, and all that follow its session, have left. A client that began it without
+/// a stream has not left: it may follow later.
+async fn left(channel: SharedChannel, own: Option<EventSender>, followed: CancellationToken) {
+    match own {
+        Some(own) => own.closed().await,
+        None => followed.cancelled().await,
+    }
+    loop {
+        let reader = channel.lock().reader().cloned();
+        let Some(reader) = reader else { return };
+        reader.closed().await;
     }
 }
 
@@ -422,14 +441,6 @@ impl Observer for RunObserver {
         self.decided |= matches!(event, Event::Decided { .. });
         let batch = self.narrator(0).event(event);
         self.publish(batch);
-        let is_left =
-            !self.channel.lock().is_followed() && self.own.as_ref().is_none_or(EventSender::is_closed);
-        if is_left
-            && self.front.options.cancel_on_disconnect
-            && let Some(turn) = &self.channel.lock().turn
-        {
-            turn.interrupt.tell(2);
-        }
     }
 
     fn ended(&mut self, ended: Result<(), Failure>) {

@@ -8,7 +8,6 @@ use converse_host::Event;
 use converse_host::failure::Failure;
 use converse_host::interrupt::Interrupt;
 use parking_lot::Mutex;
-use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
 use super::approver::{Asked, approval_id};
@@ -98,10 +97,6 @@ impl Live {
         state.stream.push(event, now(), &mut out);
         state.send(&out, self.keeps_events);
     }
-
-    fn is_followed(&self) -> bool {
-        self.state.lock().followers.iter().any(|follower| !follower.is_closed())
-    }
 }
 
 impl LiveState {
@@ -136,9 +131,6 @@ pub(super) struct ResponseObserver {
     pub(super) narrator: Narrator,
     pub(super) keeper: Option<Keeper>,
     pub(super) asked: Arc<Mutex<Vec<Asked>>>,
-    /// Ends the turn when nobody waits for it any more.
-    pub(super) waits: Option<UnboundedSender<Bytes>>,
-    pub(super) cancels: bool,
     /// Forgets the response among those that run.
     pub(super) forget: Box<dyn FnOnce() + Send>,
 }
@@ -156,10 +148,6 @@ impl Observer for ResponseObserver {
         }
         let Self { narrator, live, .. } = self;
         narrator.event(event, |event| live.push(&event));
-        let is_left = self.waits.as_ref().is_none_or(UnboundedSender::is_closed) && !self.live.is_followed();
-        if self.cancels && is_left {
-            self.live.interrupt.token.cancel();
-        }
     }
 
     fn ended(&mut self, ended: Result<(), Failure>) {
@@ -277,8 +265,6 @@ mod tests {
             narrator: Narrator::default(),
             keeper: Some(Keeper { files: files.clone(), record }),
             asked: Arc::default(),
-            waits: None,
-            cancels: false,
             forget: Box::new(|| ()),
         };
         live.delete();
