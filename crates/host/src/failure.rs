@@ -43,17 +43,37 @@ pub struct Failure {
     pub facts: Vec<(&'static str, Value)>,
     /// Whether the work before the failure can be resumed.
     pub resumable: bool,
+    /// Whether the model was told, and has answered; see [`Self::is_answered`].
+    pub answered: bool,
 }
 
 impl Failure {
     pub fn new(kind: Kind, code: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, code, message: message.into(), hints: Vec::new(), facts: Vec::new(), resumable: false }
+        Self {
+            kind,
+            code,
+            message: message.into(),
+            hints: Vec::new(),
+            facts: Vec::new(),
+            resumable: false,
+            answered: false,
+        }
     }
 
     /// A tool that needed a file descriptor, and none was left. `what` says which.
     pub fn no_descriptors(what: String) -> Self {
         Self::new(Kind::Output, "no-descriptors", format!("{what}: converse has run out of file descriptors"))
             .hint("`ulimit -n 1024`")
+    }
+
+    /// Says that the model was told what went wrong in the turn, and has answered.
+    pub fn of_answered_turn(self) -> Self {
+        Self { answered: true, ..self }
+    }
+
+    /// Returns whether the model was told what went wrong in the turn, and has answered.
+    pub fn is_answered(&self) -> bool {
+        self.answered || self.kind == Kind::Unapproved && self.code != "waiting"
     }
 
     pub fn usage(code: &'static str, message: impl Into<String>) -> Self {

@@ -40,6 +40,7 @@ pub fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failure> {
         Ending::Finished { unapproved: 0, unsandboxed: 0, unstarted: 0 } => return Ok(()),
         Ending::Finished { unapproved: 0, unsandboxed: 0, unstarted } => {
             Failure::no_descriptors(format!("{} could not be started", counted(unstarted, "invocation")))
+                .of_answered_turn()
         }
         Ending::Finished { unapproved: 0, unsandboxed, .. } => {
             let message = format!("a required sandbox is not available here ({unsandboxed} refused)");

@@ -117,6 +117,8 @@ pub struct Front {
     uploads: Uploads,
     comparisons: Comparisons,
     session_rules: Mutex<SessionRules>,
+    /// Held while the answers of a session are read and written.
+    answering: Mutex<()>,
     failures: Vec<ConnectError>,
     directories: Vec<PathBuf>,
     /// Figures, the audit log, exports and imports.
@@ -164,6 +166,7 @@ impl Front {
             uploads: Uploads::default(),
             comparisons: Comparisons::default(),
             session_rules: Mutex::default(),
+            answering: Mutex::default(),
             failures: failures.to_vec(),
             directories: directories.to_vec(),
             heavy_work: HeavyWork::new(MAX_HEAVY),

@@ -44,8 +44,15 @@ pub(super) fn event_channel(place: Option<StreamPlace>) -> (EventSender, EventBo
 /// Where the events of a stream are sent.
 #[derive(Debug, Clone)]
 pub(super) struct EventSender {
-    events: UnboundedSender<Bytes>,
+    events: UnboundedSender<Waiting>,
     backlog: Arc<Backlog>,
+}
+
+/// An event, and the bytes that it counts among those that wait.
+#[derive(Debug)]
+struct Waiting {
+    event: Bytes,
+    counts: usize,
 }
 
 /// What waits to be read.
@@ -68,7 +75,12 @@ impl EventSender {
             self.backlog.is_over.store(true, Ordering::Relaxed);
             return false;
         }
-        self.events.send(bytes).is_ok()
+        self.events.send(Waiting { counts: bytes.len(), event: bytes }).is_ok()
+    }
+
+    /// Sends what happened before the client came, however much that is; returns false if the client has left.
+    pub(super) fn send_earlier(&self, event: Bytes) -> bool {
+        self.events.send(Waiting { event, counts: 0 }).is_ok()
     }
 
     /// Resolves when the client has left. The stream does not end before.
@@ -83,7 +95,7 @@ impl EventSender {
 
 /// A stream of events. It ends when the sender is dropped.
 pub(super) struct EventBody {
-    events: UnboundedReceiver<Bytes>,
+    events: UnboundedReceiver<Waiting>,
     backlog: Arc<Backlog>,
     quiet: Pin<Box<Sleep>>,
     expired: Option<Mutex<BoxFuture<'static, ()>>>,
@@ -117,11 +129,11 @@ impl Body for EventBody {
         if is_due(&mut self.expired, cx) {
             return Poll::Ready(None);
         }
-        if let Poll::Ready(event) = self.events.poll_recv(cx) {
+        if let Poll::Ready(waiting) = self.events.poll_recv(cx) {
             self.quiet.as_mut().reset(Instant::now() + QUIET);
-            let read = event.as_ref().map_or(0, Bytes::len);
+            let read = waiting.as_ref().map_or(0, |waiting| waiting.counts);
             self.backlog.bytes.fetch_sub(read, Ordering::Relaxed);
-            return Poll::Ready(event.map(|bytes| Ok(Frame::data(bytes))));
+            return Poll::Ready(waiting.map(|waiting| Ok(Frame::data(waiting.event))));
         }
         if self.backlog.is_over.load(Ordering::Relaxed) || is_due(&mut self.over, cx) {
             return Poll::Ready(None);
@@ -185,6 +197,18 @@ mod tests {
         let event = Bytes::from(vec![b'x'; 2 * MAX_WAITING]);
         for _ in 0..10 {
             assert!(sender.send(event.clone()));
+            assert_eq!(next(&mut body).await.as_ref(), Some(&event));
+        }
+        drop(sender);
+        assert_eq!(next(&mut body).await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_happened_before_is_sent_whole() {
+        let (sender, mut body) = channel();
+        let event = Bytes::from(vec![b'x'; MAX_WAITING / 2]);
+        assert!((0..10).all(|_| sender.send_earlier(event.clone())) && sender.send(event.clone()));
+        for _ in 0..11 {
             assert_eq!(next(&mut body).await.as_ref(), Some(&event));
         }
         drop(sender);

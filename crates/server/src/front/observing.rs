@@ -88,8 +88,7 @@ impl Narrator {
                 emit(TurnEvent::ClientCalls(self.open.into_iter().map(|(_, call)| call).collect()));
                 TurnEvent::Done(Finish::ToolCalls)
             }
-            // The model was told, and has answered.
-            (Kind::Unapproved, _) => TurnEvent::Done(Finish::Stop),
+            _ if failure.is_answered() => TurnEvent::Done(Finish::Stop),
             (Kind::Limit, "limit") if truncated => TurnEvent::Done(Finish::Length),
             (_, "model-refused") => TurnEvent::Done(Finish::ContentFilter),
             _ => TurnEvent::Failed(api_error(&failure)),

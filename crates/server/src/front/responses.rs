@@ -176,24 +176,31 @@ impl Front {
         let turn = {
             let live = Arc::clone(&live);
             move |front: &Arc<Self>, who: &Admission| {
-                if let Some((before, Some(files))) = approved {
-                    let not_kept =
-                        |error: std::io::Error| ApiError::unavailable(None, format!("not saved: {error}"));
-                    if !files.take_approvals(&before).map_err(not_kept)? {
-                        let error =
-                            ApiError::conflict(format!("the approvals of `{before}` are answered already"));
-                        return Err(error.with_param("input"));
-                    }
-                }
+                let not_kept = |why: String| ApiError::unavailable(None, format!("not saved: {why}"));
                 let contents = keeper.as_ref().map(|keeper| keeper.files.contents(&id));
                 if let Some(Keeper { files, record }) = &keeper {
-                    let not_kept = |why: String| ApiError::unavailable(None, format!("not saved: {why}"));
                     if let (Some((before, _)), Some(contents)) = (&earlier, &contents) {
                         let adopted = contents.adopt(&files.contents(before), record.transcript.as_slice());
                         adopted.map_err(|error| not_kept(error.to_string()))?;
                     }
                     // The turn does not begin before this is on disk.
                     files.write(&id, record).map_err(|error| not_kept(error.to_string()))?;
+                }
+                // Last: an approval that is taken and leads to no turn could not be given again.
+                if let Some((before, Some(files))) = approved {
+                    let taken = files.take_approvals(&before);
+                    if !matches!(taken, Ok(true))
+                        && let Some(Keeper { files, .. }) = &keeper
+                    {
+                        files.remove(&id);
+                    }
+                    if !taken.map_err(|error| not_kept(error.to_string()))? {
+                        let error =
+                            ApiError::conflict(format!("the approvals of `{before}` are answered already"));
+                        return Err(error.with_param("input"));
+                    }
+                }
+                if let Some(Keeper { files, .. }) = &keeper {
                     files.sweep();
                     let key = (who.principal.clone(), id.clone());
                     front.live_responses.lock().insert(key, Arc::clone(&live));
@@ -335,7 +342,7 @@ impl Front {
                 let events = self.response_files(admission)?.read_events(id).ok_or_else(no_stream)?;
                 let rest = split(&events).into_iter().skip(after.map_or(0, |after| after.saturating_add(1)));
                 for event in rest {
-                    sender.send(event);
+                    sender.send_earlier(event);
                 }
             }
         }

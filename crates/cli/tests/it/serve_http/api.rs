@@ -3,6 +3,7 @@
 mod browser;
 mod by_hand;
 mod comparisons;
+mod crossing;
 mod figures;
 mod kept_answers;
 mod lost_turns;

@@ -63,6 +63,7 @@ impl Front {
         answers: BTreeMap<String, Answer>,
         wanted: Wanted,
     ) -> Result<usize, ApiFailure> {
+        let _one_at_a_time = self.answering.lock();
         let comparison = self.comparison_of(caller, files, session);
         let mut state = comparison.as_ref().map(|comparison| comparison.state());
         let mut waiting = files.read(session).ok_or_else(ApiFailure::not_found)?;

@@ -87,7 +87,7 @@ impl Front {
         let kept = after.and_then(|position| channel.after(position));
         let events = kept.unwrap_or_else(|| earlier.into_iter().chain(channel.all().cloned()).collect());
         for bytes in events {
-            sender.send(bytes);
+            sender.send_earlier(bytes);
         }
         channel.follow(sender);
         Ok(event_stream(body))

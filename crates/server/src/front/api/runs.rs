@@ -215,13 +215,7 @@ impl Front {
         let (settings, agent) = self.checked(&props)?;
         let at = props.at.take();
         props.attachments.clear();
-        let mut roster = self.roster_of(caller, session, &agent.roster);
-        if let Some(comparison) = &comparison {
-            roster = comparison.roster(session, &roster, &sessions::required(&caller.world)?);
-        }
-        let memory = Memory::new(roster.rules(), &self.redactor, &caller.world);
-        let approver = LaterApprover::new(session, files.clone(), memory, props);
-        let approver = approver.comparing(comparison.clone());
+        let store = comparison.as_ref().map(|_| sessions::required(&caller.world)).transpose()?;
         let interrupt = Interrupt::default();
         let channel = self.channels.of(&caller.principal, session);
         let followed = CancellationToken::new();
@@ -235,6 +229,14 @@ impl Front {
             let followed = followed.clone();
             channel.begin(RunningTurn { interrupt: interrupt.clone(), began: 0, followed });
         }
+        // Not before the session is free: the rules of a running turn would be replaced. Nothing fails from here on.
+        let mut roster = self.roster_of(caller, session, &agent.roster);
+        if let (Some(comparison), Some(store)) = (&comparison, &store) {
+            roster = comparison.roster(session, &roster, store);
+        }
+        let memory = Memory::new(roster.rules(), &self.redactor, &caller.world);
+        let approver = LaterApprover::new(session, files.clone(), memory, props);
+        let approver = approver.comparing(comparison.clone());
         let left = self.ends_turns(left(Arc::clone(&channel), own.clone(), followed));
         let observer = RunObserver {
             front: Arc::clone(self),

@@ -68,7 +68,7 @@ impl Live {
         let mut state = self.state.lock();
         let kept = state.events.iter().skip(after.map_or(0, |after| after.saturating_add(1)));
         for event in kept {
-            follower.send(event.clone());
+            follower.send_earlier(event.clone());
         }
         state.followers.push(follower);
     }
@@ -199,6 +199,10 @@ impl Observer for ResponseObserver {
             };
             if let Err(error) = written.and_then(|()| files.write(&self.id, &record)) {
                 tracing::warn!(%error, "a response was not saved");
+            }
+            // It may have been deleted meanwhile.
+            if self.live.state.lock().deleted {
+                files.remove(&self.id);
             }
         }
         {
