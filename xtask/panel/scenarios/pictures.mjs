@@ -29,7 +29,7 @@ export default {
       const ended = page.locator("section.column > header .chip.ok");
       await ended.nth(1).waitFor();
     };
-    const views = { approvals: ["approvals", (page) => page.getByRole("button", { name: "Allow once" }).waitFor()], compare: [`compare/${id}`, compared],
+    const views = { approvals: ["approvals", (page) => page.getByRole("button", { name: "Allow once" }).first().waitFor()], compare: [`compare/${id}`, compared],
       figures: ["figures?by=tool", (page) => page.locator("figure svg").first().waitFor()], tools: ["tools/forms?tool=strings", (page) => page.getByRole("textbox", { name: /^mail/ }).waitFor()] };
     for (const [name, [hash, ready]] of Object.entries(views)) {
       const page = await open(`#/${hash}`, { height: 640 });
