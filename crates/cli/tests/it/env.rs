@@ -164,10 +164,11 @@ pub(crate) struct Measured {
 }
 
 pub(crate) fn measure(child: Child) -> Measured {
-    // A high-water mark: it grows only, so the last look is enough, and one comes every few milliseconds.
-    let mut peak = 0;
-    let ran = watch(child, |pid| peak = high_water(pid).unwrap_or(peak));
-    assert_ne!(peak, 0, "no memory was measured");
+    // A high-water mark: the last look is enough, and one comes every few milliseconds. The first may see the process
+    // before it runs our program, with the memory of this one.
+    let mut peak = None;
+    let ran = watch(child, |pid| peak = high_water(pid).or(peak));
+    let peak = peak.expect("no memory was measured");
     Measured { ran, peak: peak / 1024 }
 }
 
