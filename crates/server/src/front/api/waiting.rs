@@ -4,13 +4,13 @@
 //! session itself says whether it waits; the file may be deleted.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::fs;
+use std::io::Read as _;
 use std::path::PathBuf;
 
 use converse_host::world::World;
 use converse_session::Uuid;
-use converse_session::files::{open_regular, private_dir, private_file};
+use converse_session::files::{Replace, open_regular, private_dir, replace};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -101,12 +101,7 @@ impl WaitingFiles {
 
     pub(super) fn write(&self, session: Uuid, waiting: &Waiting) -> std::io::Result<()> {
         private_dir(&self.dir)?;
-        let path = self.path(session);
-        let new = path.with_extension("new");
-        let mut file = private_file(&new, OpenOptions::new().write(true).create(true).truncate(true))?;
-        file.write_all(&serde_json::to_vec(waiting)?)?;
-        file.sync_all()?;
-        fs::rename(new, path)
+        replace(&self.path(session), &serde_json::to_vec(waiting)?, Replace::PRIVATE)
     }
 
     pub(super) fn remove(&self, session: Uuid) {
