@@ -43,7 +43,7 @@ pub struct Failure {
     pub facts: Vec<(&'static str, Value)>,
     /// Whether the work before the failure can be resumed.
     pub resumable: bool,
-    /// Whether the model was told, and has answered; see [`Self::is_answered`].
+    /// Whether the model was told what went wrong in the turn, and has answered.
     pub answered: bool,
 }
 
@@ -69,11 +69,6 @@ impl Failure {
     /// Says that the model was told what went wrong in the turn, and has answered.
     pub fn of_answered_turn(self) -> Self {
         Self { answered: true, ..self }
-    }
-
-    /// Returns whether the model was told what went wrong in the turn, and has answered.
-    pub fn is_answered(&self) -> bool {
-        self.answered || self.kind == Kind::Unapproved && self.code != "waiting"
     }
 
     pub fn usage(code: &'static str, message: impl Into<String>) -> Self {

@@ -46,12 +46,14 @@ pub fn outcome(ending: Ending, interrupt: &Interrupt) -> Result<(), Failure> {
             let message = format!("a required sandbox is not available here ({unsandboxed} refused)");
             Failure::new(Kind::Unapproved, "unsandboxed", message)
                 .hint("`converse doctor` shows what the sandbox lacks")
+                .of_answered_turn()
         }
         Ending::Finished { unapproved, .. } => {
             let message =
                 format!("an approval was needed, but there was nobody to ask ({unapproved} refused)");
             Failure::new(Kind::Unapproved, "unapproved", message)
                 .hint("`--allow 'ensemble.invoker'` approves a tool for one run")
+                .of_answered_turn()
         }
         Ending::Truncated => limit("the answer was truncated at the output limit of the model".to_owned()),
         Ending::Limit(Limit::Iterations(most)) => {

@@ -88,7 +88,7 @@ impl Narrator {
                 emit(TurnEvent::ClientCalls(self.open.into_iter().map(|(_, call)| call).collect()));
                 TurnEvent::Done(Finish::ToolCalls)
             }
-            _ if failure.is_answered() => TurnEvent::Done(Finish::Stop),
+            _ if failure.answered => TurnEvent::Done(Finish::Stop),
             (Kind::Limit, "limit") if truncated => TurnEvent::Done(Finish::Length),
             (_, "model-refused") => TurnEvent::Done(Finish::ContentFilter),
             _ => TurnEvent::Failed(api_error(&failure)),

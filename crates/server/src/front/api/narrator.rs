@@ -296,9 +296,8 @@ pub(super) fn last_event(
     match ended {
         _ if !interrupts.is_empty() => finished(json!({ "type": "interrupt", "interrupts": interrupts })),
         Ok(()) => finished(json!({ "type": "success" })),
-        Err(failure) if failure.is_answered() => finished(json!({ "type": "success" })),
+        Err(failure) if failure.answered => finished(json!({ "type": "success" })),
         Err(failure) => match failure.kind {
-            // The model was told, and has answered.
             Kind::Unapproved => finished(json!({ "type": "success" })),
             Kind::Signal(2) => finished(json!({ "type": "cancelled" })),
             _ => json!({ "type": "RUN_ERROR", "message": failure.message, "code": failure.code }),
