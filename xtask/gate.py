@@ -29,8 +29,9 @@ SUITES = {
     "conformance": (6, r"mcp|gateway|server|serve|auth|sampl|elicit|^xtask/conformance"),
     "openai": (2, r"server|serve|api/|openai|^xtask/(openai|panel/(model|settings|waiting))"),
     "panel": (6, r"server/src/(front|panel)|terminal/src/screen/(html|highlight)|approvals|^xtask/panel"),
+    "openapi": (3, r"foreign|request|template|style|^xtask/openapi"),
     "real": (2, r"provider|canister|http|route|wire|model|^xtask/real"),
-    "replicas": (4, r"gateway|server|serve|mcp|^xtask/(replicas|floor)"),
+    "replicas": (5, r"gateway|server|serve|mcp|^xtask/(replicas|floor)"),
     "interop": (7, r"mcp|gateway|server|serve|ensemble|process|child|sandbox|understudy|^xtask/interop"),
 }
 

@@ -169,13 +169,14 @@ def listens(port):
 
 
 class Remote:
-    """A server that is reached over HTTP, in a home of its own. Its words get the port for `{port}`, and `PORT`."""
+    """A server that is reached over HTTP. Its words get the port for `{port}`, and `PORT`. It has a home of its own, and
+    runs there or in `cwd`."""
 
-    def __init__(self, words, environment={}):
+    def __init__(self, words, environment={}, cwd=None):
         self.port, self.home = free_port(), tempfile.TemporaryDirectory()
         env = {"PATH": PATH, "HOME": self.home.name, "PORT": str(self.port), **environment}
         words = [str(word).replace("{port}", str(self.port)) for word in words]
-        self.program = Program(words, cwd=self.home.name, env=env)
+        self.program = Program(words, cwd=cwd or self.home.name, env=env)
         try:
             until(self.output, 20, lambda: self.program.child.poll() is not None or listens(self.port), every=0.05)
             if self.program.child.poll() is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE / "interop")]
+sys.path[:0] = [str(HERE), str(HERE / "interop"), str(HERE / "replicas")]
 
 
 def load(name):
@@ -21,8 +21,9 @@ def load(name):
 
 canary, conformance, flags = map(load, ["canary/run", "conformance/run", "conformance/client"])
 interop, replicas, screenshots = map(load, ["interop/run", "replicas/run", "screenshots/run"])
-agentdojo, openai = map(load, ["agentdojo/run", "openai/run"])
-clients, servers = interop.clients, interop.servers
+agentdojo, gateways, openai = map(load, ["agentdojo/run", "gateways/run", "openai/run"])
+openapi = load("openapi/run")
+agents, clients, servers = interop.agents, interop.clients, interop.servers
 
 
 class AgentDojo(unittest.TestCase):
@@ -145,6 +146,18 @@ class Conformance(unittest.TestCase):
         self.assertEqual(flags.flags("http://x", "2025-11-25", {})[-1], "--call-all")
 
 
+class Gateways(unittest.TestCase):
+    def test_figures_are_medians_and_ours_lose_no_call_and_are_the_most(self):
+        load = {"answered": 10, "failed": 0, "seconds": 2, "p50_us": 1000, "p99_us": 2000, "resident_kib": 2048}
+        ours = gateways.row([load, {**load, "answered": 90, "failed": 1}, {**load, "answered": 20}])
+        self.assertEqual(ours, {"calls": 10, "p50": 1, "p99": 2, "memory": 2, "failed": 1})
+        good, fast = {**ours, "calls": 9000, "failed": 0}, {**ours, "calls": 9001}
+        for count, converse, other in [(0, good, ours), (1, good, fast), (1, {**good, "failed": 1}, ours)]:
+            figures = {("stdio", "converse"): converse, ("stdio", "other"): other, ("stdio", "direct"): fast}
+            self.assertEqual(len(gateways.problems(figures)), count)
+        self.assertIn("| stdio | other | 9,001 | 1.00 |", gateways.table({("stdio", "converse"): good, ("stdio", "other"): fast}))
+
+
 class Interop(unittest.TestCase):
     def test_each_server_is_called_and_asked_and_each_step_checks_something(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -214,6 +227,32 @@ class Interop(unittest.TestCase):
             }
             self.assertEqual(len(clients.problems(wrong, client, True)), 1, key)
         self.assertEqual(len(clients.problems({}, client, True)), 1)
+        framework, brief = clients.MORE[0], {**seen, "bad": {"text": "Invalid resourceId"}, "invalid": {"text": "at /a"}}
+        self.assertEqual(clients.problems(brief, framework, True), [])
+        for key in ("tools", "good", "bad", "invalid", "many"):
+            self.assertEqual(len(clients.problems({**brief, key: {}}, framework, True)), 1, key)
+
+    def test_what_an_agent_told_its_model_is_judged(self):
+        offered = [f"mcp__gateway__everything__{tool}".replace("-", "_") for tool in servers.EVERYTHING]
+        for count, tools, results in [(0, offered, [f"it said {agents.HEARD}"]), (1, offered[1:], [agents.HEARD]), (1, offered, [])]:
+            self.assertEqual(len(agents.problems({"tools": tools, "results": results}, agents.ALL[0], True)), count)
+
+    def test_features_are_compared_without_the_gateways_prefix(self):
+        features = interop.features
+        excused = features.exceptions("# why\nhttp b | no reason\nc | none\n")
+        direct = {"a": ["echo"], "b": 1, "c": 1, "d": 1}
+        served = {"a": ["everything__echo"], "b": 2, "c": 1, "d": 2}
+        verdicts = lambda way: [verdict for _, verdict, _ in features.compare(direct, served, way, excused)]  # noqa: E731
+        self.assertEqual(verdicts("http"), ["ok", "excused", "passes now", "failed"])
+        self.assertEqual(verdicts("stdio"), ["ok", "failed", "passes now", "failed"])
+        self.assertRaises(features.kit.Failed, features.exceptions, "a feature without a reason")
+
+    def test_there_are_forty_servers_and_fourteen_clients(self):
+        programs = {server.program for server in [*servers.ALL, *interop.catalogue.ALL]}
+        self.assertGreaterEqual(len(programs), 40)
+        names = [one.name for one in [*servers.ALL, *interop.catalogue.ALL, *clients.ALL, *clients.MORE, *agents.ALL]]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertGreaterEqual(len([*clients.ALL, *clients.MORE, *agents.ALL]), 14)
 
 
 class OpenAI(unittest.TestCase):
@@ -228,6 +267,49 @@ class OpenAI(unittest.TestCase):
         self.assertRaises(openai.kit.Failed, openai.exceptions, "c: no client")
 
 
+class OpenAPI(unittest.TestCase):
+    BEGIN = "[9:23:03 PM] [HTTP SERVER] get /pet info Request received\n"
+    REFUSED = BEGIN + "[VALIDATOR] warning Request did not pass the validation rules\n"
+    NO_PATH = BEGIN + "[HTTP SERVER] get /nope error Request terminated with error: #NO_PATH_MATCHED_ERROR\n"
+
+    def test_a_request_is_judged_by_the_first_verdict_after_it(self):
+        passed = self.BEGIN + "[VALIDATOR] success The request passed the validation rules. Looking for …\n"
+        reason, why = "[VALIDATOR] error Request query must have 'status'\n", "Request query must have 'status'"
+        refused = f"{openapi.INVALID}: {why}"
+        for log, verdict in [
+            (passed, openapi.VALID), (passed + self.NO_PATH, openapi.VALID), (reason + passed, openapi.VALID),
+            (self.REFUSED + reason + passed, refused), (self.BEGIN, None), ("", None), (self.REFUSED, []),
+            (self.REFUSED + reason[:-1], []), (self.NO_PATH[:-1], []),
+        ]:  # fmt: skip
+            self.assertEqual(openapi.verdict(log), verdict, log)
+        self.assertIn("NO_PATH_MATCHED", openapi.verdict(self.NO_PATH))
+
+    def test_exceptions_are_held_both_ways(self):
+        excused = openapi.exceptions("# why\na 3.1 / b with all: no reason: none\n")
+        self.assertEqual(excused, {"a 3.1 / b with all": "no reason: none"})
+        bad, other = "a 3.1 / b with all: not sent\n…", "a 3.1 / b: not sent\n…"
+        for wrong, listed, count in [
+            ([], {}, 0), ([bad], {}, 1), ([bad], excused, 0), ([], excused, 1), ([other], excused, 2),
+        ]:  # fmt: skip
+            self.assertEqual(len(openapi.unexcused(wrong, listed)), count)
+        self.assertRaises(openapi.kit.Failed, openapi.exceptions, "b: no document")
+
+    def test_arguments_fit_their_schemas(self):
+        of = {"oneOf": [{"type": "integer"}, {"type": "string"}]}
+        self.assertEqual(openapi.sample(of), "text")
+        self.assertEqual(openapi.sample({"type": "integer", "minimum": 7, "multipleOf": 5}), 10)
+        pair = {"type": ["null", "array"], "items": {"enum": ["x"]}, "minItems": 2}
+        self.assertEqual(openapi.sample(pair), ["x", "x"])
+        choices = {"properties": {"a": {}, "b": {}, "c": {}}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}]}
+        self.assertEqual(openapi.sample(choices), {"a": "text", "c": "text"})
+        self.assertRaises(openapi.Unknown, openapi.sample, {"type": "string", "pattern": "^never$"})
+
+    def test_there_are_twenty_documents_and_exceptions_of_these(self):
+        self.assertGreaterEqual(len(openapi.DOCUMENTS), 20)
+        names = openapi.exceptions((HERE / "openapi/exceptions.txt").read_text())
+        self.assertLessEqual({name.partition(" / ")[0] for name in names}, openapi.DOCUMENTS.keys())
+
+
 class Replicas(unittest.TestCase):
     def test_every_way_to_lose_a_call_is_seen(self):
         for count, loaded, calls, numbers, restarts in [
@@ -236,6 +318,25 @@ class Replicas(unittest.TestCase):
         ]:  # fmt: skip
             loaded = {"answered": loaded[0], "failed": loaded[1], "reasons": {}}
             self.assertEqual(len(replicas.problems(loaded, calls, numbers, restarts)), count)
+
+    def test_a_call_may_fail_only_while_its_server_is_away(self):
+        rig = replicas.upstreams
+        absences = [rig.Absence(server, 10 * at, 10 * at + 1) for at in range(1, 6) for server in ("piped", "remote")]
+        good = [
+            rig.Called(server, 100 * at + place, 10 * at + 1.5, 10 * at + 1.6, "")
+            for place, server in enumerate(("piped", "remote")) for at in range(1, 6)
+        ]  # fmt: skip
+        noted = [one.number for one in good]
+        away, there = (rig.Called("piped", 1, began, began + 0.1, "not sent") for began in (10.5, 15))
+        mute = rig.Called("piped", 1, 10.5, 10.6, "hung up", lost=True)
+        late = rig.Absence("piped", 60, 61)
+        for count, calls, numbers, away_too in [
+            (0, good, noted, []), (0, [*good, away], noted, []), (1, [*good, there], noted, []),
+            (1, [*good, mute], noted, []), (1, good, [*noted, noted[0]], []), (1, good, noted[1:], []),
+            (1, good, noted, [late]), (1, [*good, rig.Called("piped", 7, 60.5, 64, "")], [*noted, 7], [late]),
+        ]:  # fmt: skip
+            self.assertEqual(len(rig.problems(calls, numbers, absences + away_too)), count)
+        self.assertEqual(len(rig.problems(good, noted, absences[:-1])), 1)
 
 
 class Screenshots(unittest.TestCase):

@@ -170,15 +170,18 @@ def as_client(suite, binary):
     return found
 
 
-def as_server(suite, binary, fakes):
-    """`converse serve` against the suite's client. Its tools are those of `converse fake-server --conformance`, the one
-    ensemble behind the gateway: what the suite sees has been through all of it."""
+def as_server(suite, binary):
+    """`converse serve` against the suite's client. Behind the gateway is `upstream.py`, which offers what the suite
+    asks of a server: what the suite sees has been through all of the gateway."""
     known, found = exceptions((HERE / "server-exceptions.txt").read_text()), []
+    python = kit.Kit("conformance/upstream.txt").install(suite.dir).program("python")
     ensembles = suite.dir / "ensembles"
     ensembles.mkdir(exist_ok=True)
     (ensembles / "suite.toml").write_text(
-        '[ensemble]\nname = "suite"\ndescription = "The tools of the suite"\n\n[connection]\ntransport = "stdio"\n'
-        f"command = {json.dumps([str(fakes), 'fake-server', '--conformance'])}\n"
+        '[ensemble]\nname = "suite"\ndescription = "What the suite asks of a server"\n\n[connection]\n'
+        f'transport = "stdio"\ncommand = {json.dumps([str(python), str(HERE / "upstream.py")])}\n'
+        # What the server may ask of its client.
+        f"sampling = true\nroots = [{json.dumps(str(ensembles))}]\n"
     )
     # The suite's client says that it is a page of this very address; no page may call unless it is named.
     words = [binary, "serve", "--http", "127.0.0.1:{port}", "--no-auth", "--allowed-origin", "http://127.0.0.1:{port}"]
@@ -218,8 +221,7 @@ def suite():
     if "client" in sides:
         outcomes += as_client(installed, kit.converse(options.binary))
     if "server" in sides:
-        fakes = kit.beside(kit.converse(None, "--features", "test-fakes"), directory)
-        outcomes += as_server(installed, Path(options.binary).resolve() if options.binary else fakes, fakes)
+        outcomes += as_server(installed, kit.beside(kit.converse(options.binary), directory))
     if not outcomes:
         raise kit.Failed(f"there is no scenario {installed.named}")
     report(outcomes)

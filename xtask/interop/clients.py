@@ -20,6 +20,17 @@ class Client:
     revision: str = "2025-11-25"
     # Whether the client hands on progress.
     progress: bool = True
+    # Which of the script's libraries.
+    library: str = ""
+    # Over HTTP it sends a request only when the one before is answered.
+    queues: bool = False
+
+
+def framework(name, library, kit, **more):
+    """An agent framework: it gives results in a form of its own, so less is asked of it."""
+    if kit == "libraries":
+        return Client(name, "libraries.mjs", kit, library=library, **more)
+    return Client(name, "libraries.py", kit, "python", library=library, **more)
 
 
 # The Python ones use what a server of the same library was installed with.
@@ -29,6 +40,16 @@ ALL = [
     Client("python-1", "python-1.py", kit="sqlite", interpreter="python"),
     Client("python-2", "python-2.py", kit="time", interpreter="python", revision="2026-07-28"),
     Client("inspector", "inspector.mjs", progress=False),
+]
+MORE = [
+    framework("fastmcp", "fastmcp", "libraries-2"),
+    framework("pydantic-ai", "pydantic_ai", "libraries-2"),
+    framework("openai-agents", "openai_agents", "libraries-2", queues=True),
+    framework("langchain", "langchain", "libraries-1"),
+    framework("mcp-use", "mcp_use", "libraries-1"),
+    framework("mcpadapt", "mcpadapt", "libraries-1"),
+    framework("ai-sdk", "ai", "libraries"),
+    framework("langchain-js", "langchain", "libraries"),
 ]
 
 
@@ -52,6 +73,19 @@ def problems(seen, client, is_http):
     checks = {
         "all tools, by their ensemble's name": all(tool.startswith("everything__") for tool in tools)
         and all(f"everything__{tool}" in tools for tool in servers.EVERYTHING),
+        "20 calls at once": seen.get("many") == 20
+        and (client.queues and is_http or seen.get("many_ms", AT_ONCE_MS) < AT_ONCE_MS),
+    }
+    if client.library:
+        invalid = of("invalid").get("text") or "The sum of"
+        checks |= {
+            "a call succeeds": says("good", False, "Echo: cheese on the moon"),
+            # Some frameworks give an error to the model as a result.
+            "a call fails, and says why": "Invalid resourceId" in (of("bad").get("text") or ""),
+            "wrong arguments are refused": "The sum of" not in invalid,
+        }
+        return [f"expected: {what}" for what, is_so in checks.items() if not is_so]
+    checks |= {
         "a call succeeds": of("good").get("failed") is False and of("good").get("text") == "Echo: cheese on the moon",
         "structured content arrives": isinstance(temperature, (int, float)),
         "an image arrives": "image" in (of("image").get("others") or []),
@@ -61,7 +95,6 @@ def problems(seen, client, is_http):
         "a long call ends well": says("long", False, "completed"),
         # Progress is told four times; the last may come too late to be heard.
         "its progress is heard": not client.progress or seen.get("progress", 0) >= 3,
-        "20 calls at once": seen.get("many") == 20 and seen.get("many_ms", AT_ONCE_MS) < AT_ONCE_MS,
         "the newest revision that both speak": seen.get("protocol") in (None, client.revision),
         # `auth_required` is the Inspector's own word for 401.
         "nobody comes in without a token": not is_http

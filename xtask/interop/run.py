@@ -6,26 +6,26 @@ searched for processes that the run left behind.
 """
 
 import argparse
-import functools
-import json
-import os
 import signal
 import socket
 import socketserver
 import statistics
 import sys
-import tempfile
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
+import agents
+import cases
+import catalogue
 import clients
+import features
 import kit
 import servers
-from servers import CANARY
+import visits
+from places import LIMIT, Site, Traces
+from visits import table
 
-LIMIT = 60
 # A server that is silent for so long is taken for a legacy one: on a busy machine a modern one may be, too.
 PROBE = 3
 
@@ -48,79 +48,6 @@ class Pages(BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
-
-
-class Site:
-    """The directory of one server's runs: an unused home, a place to work in, descriptors."""
-
-    def __init__(self, binary):
-        self.scratch = tempfile.TemporaryDirectory(prefix="converse-interop-")
-        self.binary, self.root = binary, Path(self.scratch.name)
-        self.work, self.home = self.root / "work", self.root / "home"
-        self.work.mkdir()
-        self.home.mkdir()
-
-    def describe(self, directory, server, command=None, url=None, environment={}, grants=""):
-        """Writes the descriptor of a server and returns its directory."""
-        # A JSON text of such words is a TOML text as well.
-        if url:
-            connection = f'transport = "http"\nurl = {json.dumps(url)}\n'
-        else:
-            variables = ", ".join(f"{name} = {json.dumps(value)}" for name, value in environment.items())
-            words = json.dumps([str(word) for word in command])
-            connection = f'transport = "stdio"\ncommand = {words}\nenvironment = {{ {variables} }}\n{grants}'
-        (self.root / directory).mkdir(exist_ok=True)
-        head = f'[ensemble]\nname = "{server}"\ndescription = "A server of others"\n\n[connection]\n'
-        (self.root / directory / f"{server}.toml").write_text(head + connection)
-        return str(self.root / directory)
-
-    def start(self, words):
-        env = {"PATH": kit.PATH, "HOME": str(self.home), CANARY: "a-secret-of-the-parent"}
-        return kit.Program([self.binary, *words], cwd=self.work, env=env)
-
-    def traces(self, program, *but):
-        return Traces([str(self.root), str(program), str(self.binary)], but)
-
-
-class Traces:
-    """The processes that have one of these paths in their command, environment, directory or program."""
-
-    def __init__(self, paths, but=()):
-        self.paths, self.but = [path.encode() for path in paths], {os.getpid(), *but}
-
-    def find(self):
-        found = {}
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit() or int(entry.name) in self.but:
-                continue
-            said = []
-            for name in ("cmdline", "environ", "cwd", "exe"):
-                try:
-                    is_link = name in ("cwd", "exe")
-                    said.append(os.readlink(entry / name).encode() if is_link else (entry / name).read_bytes())
-                except OSError:
-                    said.append(b"")
-            if any(path in text for path in self.paths for text in said):
-                found[int(entry.name)] = said[0].replace(b"\0", b" ").decode(errors="replace").strip()
-        return found
-
-    def left(self, within=3):
-        """Returns what is still there after a time, and kills it: the next run starts clean."""
-        end = time.monotonic() + within
-        while (found := self.find()) and time.monotonic() < end:
-            time.sleep(0.02)
-        for process in found:
-            try:
-                os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        return [f"left behind: {process} `{command}`" for process, command in found.items()]
-
-    def appear(self):
-        try:
-            return bool(kit.until("the server", LIMIT, self.find))
-        except kit.Failed:
-            return False
 
 
 class PipeEar:
@@ -306,12 +233,6 @@ class Tour:
             self.failures.append(f"{self.name}: {'; '.join(problems)}\n{ran.report()}")
 
 
-def table(rows):
-    """Aligns columns; the first row is the head."""
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-
-
 def drive_servers(chosen, binary, kits):
     began = time.monotonic()
     pages = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
@@ -335,78 +256,30 @@ def drive_servers(chosen, binary, kits):
     return failures
 
 
-def drive_clients(chosen, binary, kits):
-    began = time.monotonic()
-    rows = [["client", "way", "revision", "tools", "progress", "20 calls ms", "s", "verdict"]]
-    failures = []
-    for client in chosen:
-        for is_http in (False, True):
-            visited = time.monotonic()
-            seen, problems, ran = visit(client, is_http, binary, kits)
-            way = "http" if is_http else "stdio"
-            if problems:
-                failures.append(f"{client.name} over {way}: {'; '.join(problems)}\n{ran.report()}")
-            figures = [
-                seen.get("protocol") or "-",
-                len(seen.get("tools") or []),
-                seen.get("progress", "-"),
-                seen.get("many_ms", "-"),
-            ]
-            verdict = "failed" if problems else "ok"
-            rows.append([client.name, way, *map(str, figures), f"{time.monotonic() - visited:.1f}", verdict])
-    print(table(rows))
-    print(f"{len(chosen)} client(s) in {time.monotonic() - began:.0f} s")
-    return failures
-
-
-def visit(client, is_http, binary, kits):
-    """Points a client at the gateway with `everything` behind it. Returns what it saw, what is wrong, and its run."""
-    site = Site(binary)
-    upstream = kits["npm"].program("mcp-server-everything")
-    ensembles = site.describe("ensembles", "everything", command=[upstream, "stdio"])
-    gateway = [binary, "serve", "--ensembles", ensembles, "--ensemble", "everything", "--allow", "everything.*"]
-    # Beside the libraries, where Node looks for them.
-    scripts = kits["clients"].dir / "scripts"
-    scripts.mkdir(exist_ok=True)
-    for script in (kit.ROOT / "xtask/interop/scripts").iterdir():
-        if script.is_file():
-            (scripts / script.name).write_bytes(script.read_bytes())
-    env = {"PATH": kit.PATH, "HOME": str(site.home), "PYTHONDONTWRITEBYTECODE": "1"}
-    start = functools.partial(kit.run, limit=120, cwd=site.work, env=env)
-    command = [kits[client.kit].program(client.interpreter), scripts / client.script]
-    if is_http:
-        tokens = site.root / "tokens"
-        tokens.write_text(f"{clients.TOKEN}\n")
-        tokens.chmod(0o600)
-        with kit.Remote([*gateway, "--http", "127.0.0.1:{port}", "--token-file", tokens]) as remote:
-            asked = {"url": f"http://127.0.0.1:{remote.port}/mcp", "token": clients.TOKEN}
-            ran = start([*command, json.dumps(asked)])
-            problems = remote.end()
-    else:
-        ran, problems = start([*command, json.dumps({"command": [str(word) for word in gateway]})]), []
-    problems += site.traces(upstream).left()
-    try:
-        seen = json.loads(ran.stdout.splitlines()[-1])
-    except (ValueError, IndexError):
-        seen = {}
-    return seen, problems + clients.problems(seen, client, is_http), ran
-
-
 def suite():
-    names = [one.name for one in (*servers.ALL, *clients.ALL)]
+    everyone = [servers.ALL, catalogue.ALL, [*clients.ALL, *clients.MORE, *agents.ALL]]
     parser = argparse.ArgumentParser(prog="cargo xtask interop")
     parser.add_argument("--binary", help="the converse to drive; built if it is not given")
-    parser.add_argument("--only", action="append", choices=names, help="a server or a client")
+    names = ["features", "cases", *(one.name for ones in everyone for one in ones)]
+    parser.add_argument("--only", action="append", choices=names, metavar="NAME", help="a server or a client")
+    parser.add_argument("--all", action="store_true", help="also servers in Python, frameworks, and agents")
     options = parser.parse_args()
     directory = kit.place("interop")
     binary = kit.beside(kit.converse(options.binary), directory)
-    chosen = [
-        [one for one in ones if not options.only or one.name in options.only] for ones in (servers.ALL, clients.ALL)
-    ]
-    needed = {one.kit for ones in chosen for one in ones} | ({"npm", "clients"} if chosen[1] else set())
+
+    def is_chosen(one):
+        return one.name in options.only if options.only else options.all or one.kit not in servers.DEAR
+
+    chosen = [[one for one in ones if is_chosen(one)] for ones in everyone]
+    needed = {one.kit for ones in chosen for one in ones}
+    compares, tries = (not options.only or name in options.only for name in ("features", "cases"))
+    needed |= {"npm", "clients"} if chosen[1] or chosen[2] or compares or tries else set()
     kits = {name: kit.Kit(servers.KITS[name]).install(directory) for name in sorted(needed)}
     failures = drive_servers(chosen[0], binary, kits) if chosen[0] else []
-    failures += drive_clients(chosen[1], binary, kits) if chosen[1] else []
+    failures += visits.list_servers(chosen[1], binary, kits) if chosen[1] else []
+    failures += visits.drive_clients(chosen[2], binary, kits) if chosen[2] else []
+    failures += features.drive(binary, kits) if compares else []
+    failures += cases.drive(binary, kits) if tries else []
     for failure in failures:
         print(f"\n{failure}", file=sys.stderr)
     return not failures

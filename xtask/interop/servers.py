@@ -13,8 +13,14 @@ KITS = {
     "npm": "interop/npm",
     "more": "interop/more",
     "clients": "interop/clients",
+    "catalogue": "interop/catalogue",
+    "libraries": "interop/libraries",
+    "agents": "interop/agents",
     **{name: f"interop/python/{name}.txt" for name in ("time", "git", "fetch", "sqlite", "calculator")},
+    **{name: f"interop/python/{name}.txt" for name in ("catalogue-1", "catalogue-2", "libraries-1", "libraries-2")},
 }
+# With `--all` only: what the gate has no time to install.
+DEAR = ("catalogue-1", "catalogue-2", "libraries", "libraries-1", "libraries-2", "agents")
 SKIPPED = {"markitdown": "its packages are 500 MB"}
 
 

@@ -1,5 +1,5 @@
 """Restarts two gateways behind nginx in turn, under load. No call may be lost or done twice: every call carries a number,
-and the server behind the gateways counts what comes."""
+and the server behind the gateways counts what comes. With `--upstreams` the servers are killed instead (`upstreams.py`)."""
 
 import argparse
 import contextlib
@@ -14,6 +14,7 @@ import urllib.request
 from pathlib import Path
 
 import kit
+import upstreams
 
 HERE = Path(__file__).resolve().parent
 CLIENTS = 64
@@ -83,7 +84,10 @@ def suite():
     parser = argparse.ArgumentParser(prog="cargo xtask replicas")
     parser.add_argument("--binary", help="the converse to try; a release is built if it is not given")
     parser.add_argument("--seconds", type=float, default=30, help="how long the load lasts")
+    parser.add_argument("--upstreams", action="store_true", help="kill the servers behind one gateway instead; 600 seconds are the full trial")
     options = parser.parse_args()
+    if options.upstreams:
+        return upstreams.run(kit.converse(options.binary, "--release"), max(options.seconds, 45))
     nginx = kit.debian("usr/sbin/nginx", "nginx")
     floor = ["--release", "--locked", "--manifest-path", "xtask/floor/Cargo.toml", "--target-dir", "target/floor"]
     load, stub = (kit.build(*floor, "--bin", name, name=name) for name in ("load", "stub-http"))

@@ -25,6 +25,8 @@ usage: cargo xtask COMMAND
 measure:
   bench [--json] [--rounds N] [--binary PATH] [--only curl|servers|check|decode|sessions|search|soak|genai|serve]
                                measure the program; exit 1 if a gate fails
+  bench --only gateways [--rounds N] [--seconds S] [--binary PATH]
+                               measure `serve` beside the gateways of others
   front [--aichat PATH]        measure the HTTP front beside LiteLLM's proxy and aichat's server
   count [COMMIT]               count lines, files, crates and packages; prints a Markdown table
 
@@ -42,9 +44,10 @@ check (exit 1 if something is wrong; each takes --help):
   fuzz                         drive the decoders with libFuzzer
   interop                      use MCP servers of others, and point clients of others at the gateway
   openai                       point OpenAI's libraries and other clients at the HTTP front
+  openapi                      import documents of others, and call the tools against Prism's servers of them
   panel                        drive a browser through the web panel
   real                         use llama.cpp's server with a model of random weights
-  replicas                     restart gateways behind nginx under load
+  replicas [--upstreams]       restart gateways behind nginx, or servers behind a gateway, under load
   validators                   give what the program writes to validators of others
   wire                         hold requests against the types of the vendors' clients";
 
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         // Before anything that needs memory: a measured child's peak cannot read below its parent's.
         [child::HELPER, account, command @ ..] => return child::helper(account, command),
+        ["bench", "--only", "gateways", options @ ..] => script("gateways/run.py", options),
         ["bench", options @ ..] => bench::run(options),
         [name @ ("check" | "count"), options @ ..] => script(&format!("{name}.py"), options),
         ["codegen"] => codegen().map(|()| ExitCode::SUCCESS),

@@ -91,7 +91,10 @@ pub struct Digest(pub [u8; 32]);
 
 impl std::fmt::Display for Digest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        let mut hex = String::with_capacity(2 * self.0.len());
+        let digits = self.0.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        hex.extend(digits.filter_map(|digit| char::from_digit(digit.into(), 16)));
+        f.write_str(&hex)
     }
 }
 

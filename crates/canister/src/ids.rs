@@ -82,6 +82,11 @@ name!(
     |c| c.is_ascii_lowercase(), |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'
 );
 name!(
+    /// The name of a view of the gateway, as in `/mcp/NAME`.
+    ViewName, "view name", 32, "1 to 32 of a-z 0-9 -, a letter first",
+    |c| c.is_ascii_lowercase(), |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'
+);
+name!(
     /// Our id of an invocation; what the server called it is `Invocation::wire_id`. The charset is the narrowest one
     /// providers accept for foreign ids (Anthropic `^[a-zA-Z0-9_-]+$`).
     InvocationId, "invocation id", 64, "1 to 64 of a-z A-Z 0-9 _ -",

@@ -46,7 +46,7 @@ pub use canister::{Assistant, Canister, Document, Supervisor, User};
 pub use canonical::canonical;
 pub use content::{Blobs, Content, Digest, Maker, Native, NoBlobs, ReasoningToken};
 pub use diffable::diffable;
-pub use ids::{BadName, EnsembleName, InvocationId, InvokerName, ProviderName, ToolName, TurnId};
+pub use ids::{BadName, EnsembleName, InvocationId, InvokerName, ProviderName, ToolName, TurnId, ViewName};
 pub use invocation::{Artefact, Decision, Declaration, Invocation, InvocationResult, Outcome, PreparedTools};
 pub use labels::{Labels, Origin, SeenData};
 pub use transcript::{Condensed, Transcript, TranscriptError};

@@ -35,7 +35,7 @@ mod headings {
 
 pub(crate) use check::{CheckArgs, LintedProvider, ReportFormat};
 pub(crate) use ensembles::{Ensembles, InitArgs, LockArgs, SchemaOf, TestArgs, TestFormat};
-pub(crate) use foreign::{Destination, ExportArgs, ForeignFormat, ImportArgs};
+pub(crate) use foreign::{Destination, ExportArgs, ImportArgs, ImportOf, OpenapiArgs};
 pub(crate) use mcp::{Elicit, Mcp, OauthFlow, ProbeArgs};
 pub(crate) use serve::{FrontArgs, ServeArgs, WebArgs};
 pub(crate) use sessions::{

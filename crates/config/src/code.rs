@@ -81,6 +81,9 @@ codes! {
     DuplicateKey "duplicate-key"
         "A key or table is given twice"
         "remove one of them",
+    DuplicateView "duplicate-view"
+        "Two views have the same name"
+        "rename or remove one of the views",
     EffectsLowered "effects-lowered"
         "A descriptor declares weaker `effects` than its built-in has"
         "remove `effects`, or declare stronger effects",
@@ -93,6 +96,9 @@ codes! {
     LockDrift "lock-drift"
         "A tool differs from its definition in the lockfile (`check --locked`, and at run time)"
         "to accept the change: `converse ensembles lock --accept`",
+    LockIncomplete "lock-incomplete"
+        "A lockfile has no entry for the prompts or resources of a server, so they are not held back (`check --locked`)"
+        "to pin them too: `converse ensembles lock`",
     LockMissing "lock-missing"
         "A directory of ensembles has no lockfile (`check --locked`)"
         "to write the lockfile: `converse ensembles lock`",
@@ -120,6 +126,24 @@ codes! {
     OneWord "one-word"
         "A command is a single element that contains blanks, so converse looks for a program with that whole name"
         "write each word as an element of its own: `[\"git\", \"log\"]`",
+    OpenapiDocument "openapi-document"
+        "A file is not an OpenAPI document that can be imported, or has no such operation (`import openapi`)"
+        "OpenAPI 3.0 and 3.1 in JSON or YAML can be imported: `converse ensembles import openapi openapi.yaml`",
+    OpenapiLeftOut "openapi-left-out"
+        "An operation of an OpenAPI document, or a part of it, cannot be expressed and is left out (`import openapi`)"
+        "the other operations are imported; write the missing tool by hand if you need it",
+    OpenapiReference "openapi-reference"
+        "A `$ref` of an OpenAPI document leads to another document, or to nothing (`import openapi`)"
+        "put everything into one document: `npx @redocly/cli bundle openapi.yaml -o bundled.yaml`",
+    OpenapiSecurity "openapi-security"
+        "A security scheme of an OpenAPI document is unknown or cannot be sent (`import openapi`)"
+        "add the header by hand: `headers = { Authorization = \"Bearer ${TOKEN}\" }`",
+    OpenapiServer "openapi-server"
+        "An OpenAPI document names no server that requests can be sent to (`import openapi`)"
+        "name the server: `--server https://api.example.com/v1`",
+    OpenapiSimplified "openapi-simplified"
+        "A schema of an OpenAPI document contains itself, is too large, or leads to another document, and takes any value (`import openapi`)"
+        "no change is needed; the server checks the value, and you can describe it in the descriptor",
     OpeningsWithoutSandbox "openings-without-sandbox"
         "A command has `reads`, `writes` or `network`, but no sandbox"
         "add `sandbox = \"require\"` or `sandbox = \"best-effort\"`; without a sandbox the program has all of your rights",
@@ -234,6 +258,12 @@ codes! {
     UnusedArgument "unused-argument"
         "A property of the arguments is in no placeholder, so it never reaches the command or the request"
         "write `{name}` where the value belongs, or remove the property",
+    ViewArgument "view-argument"
+        "A view fixes an argument that the tool does not have, or to a value that the schema does not allow"
+        "fix the name or the value; `converse ensembles show` lists the arguments of each tool",
+    ViewToolUnknown "view-tool-unknown"
+        "A view names a tool that no ensemble has"
+        "write the current name of the tool, or remove the entry; `converse ensembles list` and `converse ensembles show` list the tools",
     WrongType "wrong-type"
         "A value has the wrong type"
         "use the expected type; texts need quotes",

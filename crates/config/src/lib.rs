@@ -54,6 +54,7 @@ mod schema;
 mod settings;
 mod shipped;
 mod source;
+mod style;
 mod table;
 mod template;
 mod templates;
@@ -77,25 +78,28 @@ pub use oauth::{OauthDescriptor, OauthPlan};
 pub use packed::packed_shipped;
 pub use plan::{
     ArgvPart, BodyPlan, CommandPlan, ConnectionPlan, Effects, EnsemblePlan, InvokerKind, InvokerPlan,
-    JsonTemplate, OnFailure, Origin, Piece, Policy, Protocol, RequestPlan, SandboxAccess, SandboxLevel,
-    Scope, SecretRef, ToolFilter, TransportPlan,
+    JsonTemplate, OnFailure, Origin, PartPlan, Piece, Policy, Protocol, RequestPlan, SandboxAccess,
+    SandboxLevel, Scope, SecretRef, ToolFilter, TransportPlan,
 };
 pub use policy::PolicyDescriptor;
 pub use published::{ensemble_schema, invoker_schema, schema_text};
 pub use request::{BodyDescriptor, RequestDescriptor};
-pub use resolve::{BrokenEnsemble, BuiltinSpec, Resolution, ResolveInput, resolve};
+pub use resolve::{BrokenEnsemble, BuiltinSpec, Resolution, ResolveInput, resolve, unpinned_package};
 pub use rule::{
     ArgumentPattern, ArgumentPatterns, BadPattern, Binding, ExplainedRule, Explanation, Judgement,
     Permission, Rule, RuleEffect, Subject, explain, judge, proposed_patterns, restriction, unused_rules,
 };
 pub use rule::{explain_flow, judge_flow, private_file};
-pub use schema::{ArgumentsSchema, SchemaError, SchemaFault, ValueSchema, describe_argument};
+pub use schema::{
+    ArgumentsSchema, SchemaError, SchemaFault, ValueSchema, describe_argument, fixed_fault, without_fixed,
+};
 pub use settings::{
-    AuthPlan, ChangePlan, ContextPlan, Dialect, LimitsPlan, ModelPlan, PatchPlan, PresetPlan, PricePlan,
-    ProviderPlan, QuirksPlan, ReasoningReplay, SandboxMethod, SettingsPlan, Steer, Structured, ThinkingPlan,
-    TimeoutsPlan, ToolsPlan, parse_settings,
+    AuthPlan, BudgetPlan, ChangePlan, ContextPlan, Dialect, LimitsPlan, ModelPlan, PatchPlan, PresetPlan,
+    PricePlan, ProviderPlan, QuirksPlan, ReasoningReplay, SandboxMethod, SettingsPlan, Steer, Structured,
+    ThinkingPlan, TimeoutsPlan, ToolsPlan, ViewPlan, ViewToolPlan, parse_settings, unfit_views,
 };
 pub use shipped::shipped;
 pub use source::{MAX_FILE_BYTES, Position, Source, SourceId, SourceMap, Span, Spanned};
-pub use template::{Template, TemplatePiece};
+pub use style::Style;
+pub use template::{Template, TemplatePiece, value_text};
 pub use tool_test::{Expectation, ExpectationDescriptor, TestDescriptor, TestPlan};

@@ -13,4 +13,4 @@ mod update;
 pub use change_list::{ChangeList, Omitted};
 pub use diff::{Change, diff};
 pub use drift::{Drift, DriftKind, DriftSubject};
-pub use lockfile::{LockError, Lockfile, MAX_BYTES, PinnedEnsemble, PinnedTool, Server, digest};
+pub use lockfile::{LockError, Lockfile, MAX_BYTES, OfferList, PinnedEnsemble, PinnedTool, Server, digest};

@@ -15,6 +15,7 @@ use crate::grants::Grants;
 use crate::oauth::OauthPlan;
 use crate::policy::{EFFECTS, SANDBOX_LEVELS, word_for};
 use crate::rule::{Permission, names};
+use crate::style::Style;
 use crate::template::Template;
 use crate::tool_test::TestPlan;
 
@@ -150,7 +151,7 @@ impl InvokerKind {
             }
             Self::Http(plan) => {
                 let named = plan.query.iter().chain(&plan.headers).map(|(_, template)| template);
-                let body = plan.body.iter().flat_map(BodyPlan::variables);
+                let body = plan.body.iter().flat_map(BodyPlan::templates).flat_map(Template::variables);
                 named.chain([&plan.url]).flat_map(Template::variables).chain(body).collect()
             }
         }
@@ -223,7 +224,11 @@ pub struct RequestPlan {
     /// Appended to the URL; an entry is left out if its argument is not given.
     pub query: Vec<(String, Template)>,
     pub headers: Vec<(String, Template)>,
+    /// How lists and objects are written, by the names of arguments. An argument without a style is written as JSON.
+    pub styles: Vec<(String, Style)>,
     pub body: Option<BodyPlan>,
+    /// JSON pointer to the part of a JSON response that is the result.
+    pub result: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -234,14 +239,40 @@ pub enum BodyPlan {
     Form(Vec<(String, Template)>),
     /// Sent as `application/json`.
     Json(JsonTemplate),
+    /// Sent as `multipart/form-data`; a part is left out if its argument is not given.
+    Multipart(Vec<PartPlan>),
+    /// The content of the file at this path.
+    File(Template),
+}
+
+/// One part of a multipart body.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PartPlan {
+    pub name: String,
+    /// The content, or the path of a file with the content.
+    pub value: Template,
+    pub is_file: bool,
+    /// The `Content-Type` of the part.
+    pub media_type: Option<String>,
 }
 
 impl BodyPlan {
-    fn variables(&self) -> Vec<&str> {
+    /// Returns all texts with placeholders.
+    pub fn templates(&self) -> Vec<&Template> {
         match self {
-            Self::Text(template) => template.variables().collect(),
-            Self::Form(entries) => entries.iter().flat_map(|(_, template)| template.variables()).collect(),
-            Self::Json(json) => json.variables(),
+            Self::Text(template) | Self::File(template) => vec![template],
+            Self::Form(entries) => entries.iter().map(|(_, template)| template).collect(),
+            Self::Multipart(parts) => parts.iter().map(|part| &part.value).collect(),
+            Self::Json(json) => json.templates(),
+        }
+    }
+
+    /// Returns the path of the file that is sent.
+    pub fn file(&self) -> Option<&Template> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Multipart(parts) => parts.iter().find(|part| part.is_file).map(|part| &part.value),
+            _ => None,
         }
     }
 }
@@ -258,12 +289,12 @@ pub enum JsonTemplate {
 }
 
 impl JsonTemplate {
-    fn variables(&self) -> Vec<&str> {
+    fn templates(&self) -> Vec<&Template> {
         match self {
             Self::Fixed(_) => Vec::new(),
-            Self::Text(template) => template.variables().collect(),
-            Self::Array(entries) => entries.iter().flat_map(Self::variables).collect(),
-            Self::Object(entries) => entries.iter().flat_map(|(_, entry)| entry.variables()).collect(),
+            Self::Text(template) => vec![template],
+            Self::Array(entries) => entries.iter().flat_map(Self::templates).collect(),
+            Self::Object(entries) => entries.iter().flat_map(|(_, entry)| entry.templates()).collect(),
         }
     }
 }

@@ -6,6 +6,7 @@
 mod body;
 
 use crate::source::{Span, Spanned};
+use crate::style::Style;
 use crate::table::Table;
 use crate::template::Template;
 use crate::{address, header};
@@ -21,6 +22,18 @@ pub(crate) const METHODS: [(&str, &str); 6] = [
     ("HEAD", "HEAD"),
 ];
 
+pub(crate) const STYLES: [(&str, Style); 5] = [
+    style(Style::Comma),
+    style(Style::Space),
+    style(Style::Pipe),
+    style(Style::Repeat),
+    style(Style::Brackets),
+];
+
+const fn style(style: Style) -> (&'static str, Style) {
+    (style.as_str(), style)
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestDescriptor {
     pub span: Span,
@@ -28,7 +41,11 @@ pub struct RequestDescriptor {
     pub url: Option<Spanned<Template>>,
     pub query: Vec<(String, Spanned<Template>)>,
     pub headers: Vec<(String, Spanned<Template>)>,
+    /// By the names of arguments.
+    pub styles: Vec<(Spanned<String>, Style)>,
     pub body: Option<BodyDescriptor>,
+    /// A JSON pointer.
+    pub result: Option<Spanned<String>>,
 }
 
 impl RequestDescriptor {
@@ -41,7 +58,9 @@ impl RequestDescriptor {
             url: url(&table),
             query: table.templates("query", |name| name.is_empty().then_some("the name is empty")),
             headers,
+            styles: table.choices("styles", &STYLES),
             body: BodyDescriptor::read(&table),
+            result: table.pointer("result"),
         };
         descriptor.check_body(&table);
         table.finish();
@@ -61,7 +80,7 @@ impl RequestDescriptor {
             None if table.has("method") => return,
             None => "GET",
         };
-        let body = table.key_span("body").or_else(|| table.key_span("form"));
+        let body = body::KEYS.iter().find_map(|key| table.key_span(key));
         if let (true, Some(place)) = (matches!(method, "GET" | "HEAD"), body) {
             let message = format!("a {method} request cannot have a body");
             let hint = "write `method = \"POST\"`, or use `query`";

@@ -17,6 +17,8 @@ mod tool_tests;
 mod trust;
 mod unexpanded;
 
+pub use pinning::unpinned_package;
+
 use std::collections::BTreeSet;
 
 use converse_canister::EnsembleName;

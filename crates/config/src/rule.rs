@@ -33,14 +33,13 @@ pub(crate) use example::Example;
 pub(crate) use flow::RuleScope;
 pub use flow::{explain_flow, judge_flow, private_file};
 pub use glob::BadPattern;
-pub(crate) use glob::{ValueGlob, names};
+pub(crate) use glob::{ToolPattern, ValueGlob, names};
 pub use judge::{ExplainedRule, Explanation, Judgement, RuleEffect, Subject, explain, judge, restriction};
 pub(crate) use predicate::{Expression, Predicate, Test};
 pub use proposed_patterns::proposed_patterns;
 pub(crate) use reading::BaseDirs;
+pub(crate) use unused::may_name;
 pub use unused::unused_rules;
-
-use glob::ToolPattern;
 
 /// The decision about a call, mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -10,6 +10,7 @@
 mod defaults;
 mod describe;
 mod fault;
+mod fixed;
 mod graph;
 mod lint;
 mod value;
@@ -22,6 +23,7 @@ use serde_json::{Map, Value};
 use defaults::Filled;
 pub use describe::describe_argument;
 pub use fault::SchemaFault;
+pub use fixed::{fixed_fault, without_fixed};
 pub(crate) use graph::escaped;
 pub(crate) use lint::{FindingKind, SchemaFinding, lint};
 pub use value::ValueSchema;

@@ -6,6 +6,7 @@
 mod models;
 mod providers;
 mod rules;
+mod views;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -49,6 +50,7 @@ pub use providers::{
     AuthPlan, ChangePlan, Dialect, PatchPlan, ProviderPlan, QuirksPlan, ReasoningReplay, Structured,
     ToolsPlan,
 };
+pub use views::{ViewPlan, ViewToolPlan, unfit_views};
 
 /// The settings of one file, or of several merged files; `None` for a key that is absent.
 #[derive(Debug, Clone, Default)]
@@ -70,7 +72,11 @@ pub struct SettingsPlan {
     /// Facts about models, by `provider/model`.
     pub models: BTreeMap<String, ModelPlan>,
     pub presets: BTreeMap<String, PresetPlan>,
+    /// Parts of the tools for clients of the gateway. Only from the user.
+    pub views: Vec<ViewPlan>,
     pub ephemeral: Option<bool>,
+    /// What each principal of the gateway may take. Only from the user.
+    pub serve: BudgetPlan,
     /// Show the reasoning of models. Only from the user.
     pub show_reasoning: Option<bool>,
     /// Edit lines with the keys of vi. Only from the user.
@@ -112,6 +118,16 @@ options! {
         retry_cap: Duration,
         retry_total: Duration,
         max_retries: u32,
+    }
+
+    /// What one client of the gateway may take. For costs and bytes, the call that goes beyond the limit is the last one.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub struct BudgetPlan {
+        calls_per_minute: u32,
+        /// Of tools that say what a call costs.
+        cost_per_day: Cost,
+        /// Of arguments and results.
+        bytes_per_day: u64,
     }
 
     /// `[context]`: how a conversation and its tools are kept within a model's window.
@@ -191,6 +207,8 @@ impl SettingsPlan {
         // By name: a project must not change the meaning of a user's preset.
         let mut presets = nearer.presets;
         presets.extend(self.presets);
+        let mut views = self.views;
+        views.extend(nearer.views);
         Self {
             model: nearer.model.or(self.model),
             fallback: nearer.fallback.or(self.fallback),
@@ -203,7 +221,9 @@ impl SettingsPlan {
             providers,
             models,
             presets,
+            views,
             ephemeral: nearer.ephemeral.or(self.ephemeral),
+            serve: nearer.serve.or(self.serve),
             show_reasoning: nearer.show_reasoning.or(self.show_reasoning),
             vi: nearer.vi.or(self.vi),
             audit: nearer.audit.or(self.audit),
@@ -264,6 +284,8 @@ impl Reader<'_, '_, '_> {
             ("repl", "change how lines are edited"),
             ("audit", "turn the audit log on or off"),
             ("sandbox", "choose the sandbox of commands"),
+            ("views", "define views"),
+            ("serve", "limit the clients of the gateway"),
         ] {
             self.not_for_projects(self.file, key, what);
         }
@@ -282,7 +304,9 @@ impl Reader<'_, '_, '_> {
             providers: providers::providers(self.file),
             models: models::models(self.file),
             presets: self.presets(),
+            views: views::views(self.file, self.sources, self.id),
             ephemeral: self.switch("session", "ephemeral"),
+            serve: self.file.table("serve").map(budget).unwrap_or_default(),
             show_reasoning: self.file.boolean("show_reasoning").map(|show| show.value),
             vi: self.switch("repl", "vi"),
             audit: self.switch("audit", "enabled"),
@@ -296,6 +320,8 @@ impl Reader<'_, '_, '_> {
                 context: ContextPlan::default(),
                 providers: BTreeMap::new(),
                 models: BTreeMap::new(),
+                views: Vec::new(),
+                serve: BudgetPlan::default(),
                 show_reasoning: None,
                 vi: None,
                 audit: None,
@@ -407,6 +433,19 @@ impl Reader<'_, '_, '_> {
         table.finish();
         value
     }
+}
+
+/// Reads a budget, which is all of a table.
+fn budget(table: Table<'_, '_>) -> BudgetPlan {
+    let plan = BudgetPlan {
+        calls_per_minute: table.count("calls_per_minute", 1..=1_000_000).map(|calls| calls.value),
+        cost_per_day: table
+            .float("cost_per_day", LEAST_DOLLARS..=MOST_DOLLARS)
+            .map(|dollars| Cost::of_dollars(dollars.value)),
+        bytes_per_day: table.integer("bytes_per_day", 1..=i64::MAX).map(|bytes| bytes.value.unsigned_abs()),
+    };
+    table.finish();
+    plan
 }
 
 fn checked_model(table: &Table<'_, '_>, model: Spanned<String>) -> Option<String> {

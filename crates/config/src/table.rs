@@ -247,10 +247,39 @@ impl<'t, 's> Table<'t, 's> {
         key: &'static str,
         words: &[(&'static str, T)],
     ) -> Option<Spanned<T>> {
-        let text = self.string(key)?;
+        self.chosen(key, self.string(key)?, words)
+    }
+
+    /// Reads a table whose values are each one of several words.
+    pub(crate) fn choices<T: Copy>(
+        &self,
+        key: &'static str,
+        words: &[(&'static str, T)],
+    ) -> Vec<(Spanned<String>, T)> {
+        let Some(inner) = self.table(key) else { return Vec::new() };
+        let mut choices = Vec::new();
+        for (name, value) in inner.named() {
+            let span = self.problems.span(value.span());
+            let Some(text) = value.get_ref().as_str() else {
+                self.wrong_type(&name.value, "a string", value.get_ref(), span);
+                continue;
+            };
+            let text = Spanned { value: text.to_owned(), span };
+            choices.extend(inner.chosen(&name.value, text, words).map(|chosen| (name, chosen.value)));
+        }
+        choices
+    }
+
+    fn chosen<T: Copy>(
+        &self,
+        key: &str,
+        text: Spanned<String>,
+        words: &[(&'static str, T)],
+    ) -> Option<Spanned<T>> {
         if let Some((_, value)) = words.iter().find(|(word, _)| *word == text.value) {
             return Some(Spanned { value: *value, span: text.span });
         }
+        let key = escape(&within_bytes(key, 80));
         let all: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
         let message =
             format!("{} is not a value of `{key}`: expected one of {}", quoted(&text.value), all.join(", "));
@@ -389,18 +418,23 @@ impl<'t, 's> Table<'t, 's> {
 
     /// Returns the table entries whose key was not read by another getter: `[tools.NAME]`.
     pub(crate) fn named_tables(&self) -> Vec<(Spanned<String>, Table<'t, 's>)> {
-        let outer = self.name.trim_matches(['[', ']']).to_owned();
         let mut tables = Vec::new();
         for (name, value) in self.named() {
             if self.asked.borrow().contains(&name.value.as_str()) {
                 continue;
             }
             if let Some(entries) = value.get_ref().as_table() {
-                let shown = format!("[{outer}.{}]", quoted(&name.value).trim_matches('`'));
-                tables.push((name.clone(), Table::new(entries, name.span, shown, self.problems)));
+                tables.push((name.clone(), self.named_table(&name, entries)));
             }
         }
         tables
+    }
+
+    /// Reads the table that a free key has.
+    pub(crate) fn named_table(&self, name: &Spanned<String>, entries: &'t DeTable<'s>) -> Self {
+        let outer = self.name.trim_matches(['[', ']']);
+        let shown = format!("[{outer}.{}]", quoted(&name.value).trim_matches('`'));
+        Table::new(entries, name.span, shown, self.problems)
     }
 
     /// Accepts these keys without reading them.

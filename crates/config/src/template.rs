@@ -125,13 +125,13 @@ impl Template {
         }
     }
 
-    /// Returns the filled-in text, or `None` if an argument is missing or null. `quote` is applied to every value of an
-    /// argument, to keep it from changing the meaning of the surrounding text.
+    /// Returns the filled-in text, or `None` if an argument is missing or null. `written` makes a text of the value of an
+    /// argument, given its name, and keeps the value from changing the meaning of the surrounding text.
     pub fn fill(
         &self,
         arguments: &Map<String, Value>,
         environment: &Environment,
-        quote: impl Fn(String) -> String,
+        written: impl Fn(&str, &Value) -> String,
     ) -> Result<Option<String>, UnsetVariable> {
         let mut text = String::new();
         for piece in &self.pieces {
@@ -143,8 +143,7 @@ impl Template {
                 }
                 TemplatePiece::Argument(name) => match arguments.get(name) {
                     None | Some(Value::Null) => return Ok(None),
-                    Some(Value::String(value)) => text.push_str(&quote(value.clone())),
-                    Some(value) => text.push_str(&quote(value.to_string())),
+                    Some(value) => text.push_str(&written(name, value)),
                 },
             }
         }
@@ -156,6 +155,11 @@ impl From<&SecretRef> for Template {
     fn from(secret: &SecretRef) -> Self {
         Self { pieces: of_secret(secret) }
     }
+}
+
+/// Returns a text as it is, and any other value as JSON.
+pub fn value_text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn of_secret(secret: &SecretRef) -> Vec<TemplatePiece> {
@@ -189,7 +193,9 @@ mod tests {
     fn filled(text: &str, arguments: Value) -> Result<Option<String>, UnsetVariable> {
         let environment = Environment::new([("KEY".to_owned(), "s{x}".to_owned())]);
         let Value::Object(arguments) = arguments else { unreachable!() };
-        Template::parse(text).unwrap().fill(&arguments, &environment, |value| format!("<{value}>"))
+        Template::parse(text)
+            .unwrap()
+            .fill(&arguments, &environment, |_, value| format!("<{}>", value_text(value)))
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::document::Problems;
 use crate::source::{Span, Spanned};
 use crate::table::Table;
 use crate::template::Template;
+use crate::tool_test::is_pointer;
 
 /// Templates by the names of their keys.
 pub(crate) type Named = Vec<(String, Spanned<Template>)>;
@@ -18,6 +19,17 @@ impl Table<'_, '_> {
     pub(crate) fn template(&self, key: &'static str) -> Option<Spanned<Template>> {
         let text = self.string(key)?;
         parse(&text.value, text.span, self.problems)
+    }
+
+    /// Reads a JSON pointer.
+    pub(crate) fn pointer(&self, key: &'static str) -> Option<Spanned<String>> {
+        let pointer = self.string(key)?;
+        let valid = pointer.value.starts_with('/') && is_pointer(&pointer.value);
+        if !valid {
+            let message = format!("`{key}` is not a JSON pointer to a part of the response");
+            self.problems.bad_value(pointer.span, message, format!("for example: `{key} = \"/data/items\"`"));
+        }
+        valid.then_some(pointer)
     }
 
     /// A table of templates; `fault` says what is wrong with a name.

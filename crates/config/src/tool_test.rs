@@ -15,7 +15,7 @@ use crate::source::{Span, Spanned};
 use crate::table::Table;
 
 pub use expectation::ExpectationDescriptor;
-pub(crate) use expectation::OUTCOMES;
+pub(crate) use expectation::{OUTCOMES, is_pointer};
 
 /// One call and its expected result.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use converse_config::{
     ArgvPart, BodyPlan, BuiltinSpec, Code, CommandPlan, Effects, EnsemblePlan, Environment, Finding,
-    InvokerKind, JsonTemplate, Protocol, RequestPlan, ResolveInput, SandboxAccess, Scope, SecretRef,
-    SourceMap, Template, TemplatePiece, load, parse_ensemble, resolve,
+    InvokerKind, JsonTemplate, PartPlan, Protocol, RequestPlan, ResolveInput, SandboxAccess, Scope,
+    SecretRef, SourceMap, Style, Template, TemplatePiece, load, parse_ensemble, resolve,
 };
 use serde_json::json;
 
@@ -133,7 +133,9 @@ fn a_request_is_planned() {
         url: text_and("https://a.example/", argument("a")),
         query: vec![("q".into(), sole("b"))],
         headers: vec![("Authorization".into(), text_and("Bearer ", variable))],
+        styles: Vec::new(),
         body: Some(BodyPlan::Json(body)),
+        result: None,
     };
     assert_eq!(found, expected);
 
@@ -153,6 +155,36 @@ fn a_request_is_planned() {
     let InvokerKind::Http(list) = kind(&with(list)) else { panic!() };
     let inner = JsonTemplate::Array(vec![JsonTemplate::Fixed(json!(1))]);
     assert_eq!(list.body, Some(BodyPlan::Json(JsonTemplate::Array(vec![inner]))));
+}
+
+#[test]
+fn styles_parts_and_a_part_of_the_response_are_planned() {
+    let text = with_arguments(
+        "[invokers.http]\nmethod = \"POST\"\nurl = \"https://a.example/{a}\"\nquery = { tag = \"{list}\" }\n\
+         styles = { list = \"repeat\" }\nresult = \"/data/0\"\n\
+         [invokers.http.multipart]\na = \"x{a}\"\nb = { value = \"{b}\", type = \"application/json\" }\nc = { file = \"{b}\" }\n",
+    );
+    let InvokerKind::Http(found) = kind(&text) else { panic!() };
+    assert_eq!(found.styles, [("list".to_owned(), Style::Repeat)]);
+    assert_eq!(found.result.as_deref(), Some("/data/0"));
+    let text_and = |text: &str, piece| Template { pieces: vec![TemplatePiece::Text(text.into()), piece] };
+    let part = |name: &str, value, is_file, media_type: Option<&str>| PartPlan {
+        name: name.into(),
+        value,
+        is_file,
+        media_type: media_type.map(str::to_owned),
+    };
+    let Some(BodyPlan::Multipart(mut parts)) = found.body else { panic!() };
+    parts.sort_by(|a, b| a.name.cmp(&b.name));
+    let expected = [
+        part("a", text_and("x", argument("a")), false, None),
+        part("b", sole("b"), false, Some("application/json")),
+        part("c", sole("b"), true, None),
+    ];
+    assert_eq!(parts, expected);
+    let file = "http = { method = \"PUT\", url = \"https://a/{a}\", query = { l = \"{list}\" }, file = \"{b}\", styles = { list = \"comma\" } }";
+    let InvokerKind::Http(put) = kind(&with_arguments(file)) else { panic!() };
+    assert_eq!(put.body.as_ref().and_then(BodyPlan::file), Some(&sole("b")));
 }
 
 #[test]
@@ -180,6 +212,10 @@ fn mistakes_in_commands_and_requests_are_pointed_at() {
     };
     let http = |rest: &str| with(&format!("[invokers.http]\n{rest}"));
     let post = |rest: &str| http(&format!("method = \"POST\"\nurl = \"https://a\"\n{rest}"));
+    let send = |rest: &str| {
+        let arguments = "[invokers.arguments]\ntype = \"object\"\nproperties.x = {}\n";
+        http(&format!("method = \"PUT\"\nurl = \"https://a\"\n{rest}\n{arguments}"))
+    };
     let mut wrong = Vec::new();
     for (text, expected) in [
         // which kind
@@ -259,6 +295,19 @@ fn mistakes_in_commands_and_requests_are_pointed_at() {
         (post("form = { \"\" = \"a\" }\n"), "bad-name 10:10"),
         (post("form = { a = \"{y}\" }\n"), "unknown-argument 10:14"),
         (post("form = {}\nbody = {}\n"), "bad-value 10:1"),
+        (send("file = \"{x}\"\nbody = \"{x}\""), "bad-value 10:1"),
+        (send("file = \"out/{x}\""), "bad-value 10:8"),
+        (send("multipart = { a = { file = \"{x}{x}\" } }"), "bad-value 10:28"),
+        (post("file = \"a\"\n"), "bad-value 10:8"),
+        (send("file = \"{x}\"").replace("PUT", "GET"), "bad-value 10:1"),
+        (post("file = \"{y}\"\n"), "unknown-argument 10:8"),
+        (post("multipart = { a = 1 }\n"), "wrong-type 10:19"),
+        (post("multipart = { a = {} }\n"), "missing-key 10:15"),
+        (post("multipart = { a = { value = \"x\", type = \"a/b\\n\" } }\n"), "bad-value 10:41"),
+        (send("multipart = { a = { file = \"{x}\" }, b = { file = \"{x}\" } }"), "bad-value 10:50"),
+        (post("styles = { y = \"repeat\" }\n"), "unknown-argument 10:12"),
+        (post("styles = { y = \"dots\" }\n"), "bad-value 10:16"),
+        (post("result = \"data\"\n"), "bad-value 10:10"),
         (
             with_arguments("http = { url = \"https://a/{a}/{b}\", query = { b = \"{list}\" } }"),
             "optional-in-url 7:16",
@@ -383,6 +432,7 @@ fn secrets_beside_references_are_not_shown() {
         "http = { url = \"https://a\", headers = { A = \"{hunter2\" } }\n",
         "http = { url = \"https://a\", headers = { A = \"hunter2 {y}\" } }\n",
         "http = { url = \"https://a\", headers = { A = \"hunter2\\n\" } }\n",
+        "http = { method = \"PUT\", url = \"https://a\", file = \"hunter2/{y}\" }\n",
         "command = { argv = [\"x\", \"hunter2 {y}\"] }\n",
         "command = { argv = [\"x\"], environment = { A = \"hunter2 ${NO}\" } }\n",
     ] {

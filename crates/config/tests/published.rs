@@ -79,6 +79,15 @@ fn what_is_right_is_right_for_both() {
         ),
         inline("http = { url = \"https://x/\", method = \"POST\", body = { a = [1] } }"),
         inline(
+            "http = { url = \"https://x/\", method = \"POST\", result = \"/a~1b/0\", \
+             multipart = { a = \"b\", c = { value = \"d\", type = \"text/plain; charset=utf-8\" }, e = { file = \"{f}\" } } }\n\
+             arguments = { type = \"object\", properties.f.type = \"string\" }",
+        ),
+        inline(
+            "http = { url = \"https://x/\", method = \"PUT\", file = \"{a.b-c}\" }\n\
+             arguments = { type = \"object\", properties = { \"a.b-c\" = {} } }",
+        ),
+        inline(
             "builtin = \"read_file\"\n[[invokers.tests]]\nexpect = { contains = [\"a\"], json = { \"/a~1b\" = 1, \"\" = 2 } }",
         ),
         ensemble(
@@ -181,6 +190,18 @@ fn what_is_wrong_is_wrong_for_both() {
         invoker("[http]\nmethod = \"POST\""),
         invoker("[http]\nmethod = \"POST\"\nurl = \"https://x\"\nbody = \"a\"\nform = { a = \"b\" }"),
         invoker("[http]\nurl = \"https://x\"\nquery = { a = 1 }"),
+        invoker("[http]\nmethod = \"POST\"\nurl = \"https://x\"\nfile = \"a\"\nform = { a = \"b\" }"),
+        invoker("[http]\nmethod = \"POST\"\nurl = \"https://x\"\nmultipart = { a = 1 }"),
+        invoker(
+            "[http]\nmethod = \"POST\"\nurl = \"https://x\"\nmultipart = { a = { type = \"text/plain\" } }",
+        ),
+        invoker(
+            "[http]\nmethod = \"POST\"\nurl = \"https://x\"\nmultipart.a = { value = \"b\", file = \"c\" }",
+        ),
+        invoker("[http]\nmethod = \"PUT\"\nurl = \"https://x\"\nfile = \"a.bin\""),
+        invoker("[http]\nmethod = \"POST\"\nurl = \"https://x\"\nmultipart.a = { file = \"out/{b}\" }"),
+        invoker("[http]\nurl = \"https://x\"\nstyles = { a = \"dots\" }"),
+        invoker("[http]\nurl = \"https://x\"\nresult = \"data\""),
         // tests
         invoker("builtin = \"read_file\"\n[[tests]]\nargs = {}"),
         invoker("builtin = \"read_file\"\n[[tests]]\narguments = 3"),

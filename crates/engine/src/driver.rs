@@ -109,7 +109,7 @@ impl Driver<'_> {
                 Step::Invoke(approved) => self.invoke(&approved).await?,
                 Step::Answer(results) => {
                     results.into_iter().try_for_each(|result| self.append_result(result))?;
-                    self.commit()?;
+                    self.commit(false)?;
                 }
                 Step::Check(words) => self.check(&words)?,
                 Step::Done(ending) => return Ok(ending),
@@ -136,9 +136,10 @@ impl Driver<'_> {
         Ok(())
     }
 
-    fn commit(&mut self) -> Result<(), EngineError> {
+    /// Reports that the last reply and all its results are complete.
+    fn commit(&mut self, durable: bool) -> Result<(), EngineError> {
         let last = self.conversation.transcript().as_slice().iter().rev().find_map(Canister::turn);
-        last.map_or(Ok(()), |turn| Ok(self.ports.emit(&Event::Committed { turn })?))
+        last.map_or(Ok(()), |turn| Ok(self.ports.emit(&Event::Committed { turn, durable })?))
     }
 
     fn append_result(&mut self, result: InvocationResult) -> Result<(), EngineError> {
@@ -192,7 +193,8 @@ impl Driver<'_> {
         if let Some(ending) = ending.or(stopped) {
             self.conversation.end(ending);
         }
-        self.commit()
+        let had_effects = approved.values().any(Approved::has_effects);
+        self.commit(had_effects)
     }
 }
 

@@ -49,8 +49,13 @@ pub enum Event<'a> {
         decision: &'a Decision,
     },
     /// These invocations are about to run in parallel, with exactly these arguments (defaults filled in, edits
-    /// applied). They are durable before they run.
-    Started(&'a [Invocation]),
+    /// applied). They are durable before they run if one of them has effects: one that only reads may be forgotten in a
+    /// power cut, and runs again.
+    Started {
+        invocations: &'a [Invocation],
+        /// Whether one of them does more than read, according to its declaration.
+        has_effects: bool,
+    },
     ToolProgress {
         id: &'a InvocationId,
         word: &'a ToolProgress,
@@ -74,9 +79,11 @@ pub enum Event<'a> {
         /// `provider/model`, if it is not the requested model.
         instead: Option<&'a str>,
     },
-    /// A reply and all its results are durable.
+    /// A reply and all its results are complete.
     Committed {
         turn: TurnId,
+        /// Whether they are on disk: if an invocation had effects, and at the end of the turn.
+        durable: bool,
     },
     /// The value of the checked answer, just before the end of the turn.
     Answered(&'a Value),

@@ -29,7 +29,7 @@ pub(crate) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Reports each invocation as started (and so durable) before it runs: those that run in parallel at once, each
+    /// Reports each invocation as started (and so durable, if one has effects) before it runs: those that run in parallel at once, each
     /// other one when its turn comes. Each has an entry in `approved`. An error of a sink ends all of them at once; the
     /// journal then shows those that had started as interrupted.
     pub(crate) async fn run<E: From<SinkError>>(
@@ -46,7 +46,8 @@ impl Batch<'_> {
         let (together, alone): (Vec<_>, Vec<_>) = granted.partition(|granted| granted.approved.is_parallel());
         if !together.is_empty() {
             let started: Vec<Invocation> = together.iter().map(Granted::as_run).collect();
-            self.ports.emit(&Event::Started(&started))?;
+            let has_effects = together.iter().any(|granted| granted.approved.has_effects());
+            self.ports.emit(&Event::Started { invocations: &started, has_effects })?;
         }
         let all = together.into_iter().chain(alone);
         let mut running: FuturesUnordered<_> =
@@ -84,7 +85,8 @@ impl Batch<'_> {
             }
         };
         if !approved.is_parallel() {
-            self.ports.emit(&Event::Started(&[granted.as_run()]))?;
+            let has_effects = approved.has_effects();
+            self.ports.emit(&Event::Started { invocations: &[granted.as_run()], has_effects })?;
         }
         let began = Instant::now();
         let host = Host::new(index, words);

@@ -30,6 +30,7 @@
 
 mod answer;
 mod bill;
+mod call_span;
 mod context;
 mod conversation;
 mod driver;
@@ -50,6 +51,7 @@ mod spending;
 mod turn_costs;
 mod withheld_reasoning;
 
+pub use call_span::{CallSpan, CallSpans};
 pub use context::{CompactionPolicy, ContextState, Ledger, Part, Row, offered, tokens_of};
 pub use conversation::{Conversation, Step};
 pub use driver::{CondenseOutcome, condense_now, converse, ledger};

@@ -110,7 +110,8 @@ impl SingleInvocation<'_> {
         };
         // With the arguments it runs with: defaults filled in, and as they were edited.
         let invocation = Invocation { arguments: approved.arguments().clone(), ..invocation };
-        self.sink.emit(&Event::Started(std::slice::from_ref(&invocation)))?;
+        let (invocations, has_effects) = (std::slice::from_ref(&invocation), approved.has_effects());
+        self.sink.emit(&Event::Started { invocations, has_effects })?;
         self.sink.settle().await?;
         let began = Instant::now();
         let running = self.roster.invoke_verbatim(&approved, turn, host, &self.scope.now);

@@ -188,7 +188,7 @@ impl Sink for Notes {
             Event::Decided { decision, .. } => {
                 format!("decided {}", if decision.allows() { "yes" } else { "no" })
             }
-            Event::Started(invocations) => format!("started {}", invocations.len()),
+            Event::Started { invocations, .. } => format!("started {}", invocations.len()),
             Event::ToolProgress { .. } => "word".to_owned(),
             Event::Finished { elapsed: _, result, .. } => format!("finished {}", result.id),
             Event::Used { cut: true, cost, instead, .. } => {
@@ -200,7 +200,7 @@ impl Sink for Notes {
             }
             Event::Used { instead: Some(by), .. } => format!("used by {by}"),
             Event::Used { .. } => "used".to_owned(),
-            Event::Committed { turn } => format!("committed {}", turn.0),
+            Event::Committed { turn, .. } => format!("committed {}", turn.0),
             Event::Answered(value) => format!("answered {value}"),
             Event::Done(_) => "done".to_owned(),
         };

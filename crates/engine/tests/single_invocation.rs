@@ -35,7 +35,7 @@ impl Sink for Ear {
             Event::Appended(Canister::Result(_)) => "answered",
             Event::Decided { decision, .. } if decision.allows() => "allowed",
             Event::Decided { .. } => "denied",
-            Event::Started(_) => "started",
+            Event::Started { .. } => "started",
             Event::Finished { .. } => "finished",
             other => panic!("{other:?}"),
         };

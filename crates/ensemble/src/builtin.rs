@@ -16,14 +16,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use converse_config::{Effects, Environment};
+use converse_process::spawn_blocking;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-pub(crate) use files::objection;
+pub(crate) use files::{Upload, objection};
 pub use web::is_public;
 
-use crate::Invocable;
 use crate::fetch::{Fetch, Reach};
+use crate::{Invocable, InvokeError};
 
 /// The source of the current time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -141,5 +142,39 @@ pub fn opens_files(builtin: &str) -> bool {
     ["read_file", "write_file", "edit_file", "list_directory", "search_files"].contains(&builtin)
 }
 
+/// Does the work of a tool on a blocking thread. If none can be started, it may still be done later, when a thread is free,
+/// so it must check whether it is still wanted.
+async fn on_blocking_thread<T: Send + 'static>(
+    what: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, InvokeError> {
+    let started = spawn_blocking(work).ok_or_else(|| InvokeError::Unreachable {
+        message: "no thread can be started for it: there are too many processes and threads".to_owned(),
+        sent: false,
+    });
+    started?.await.map_err(|_| InvokeError::Failed(format!("{what} crashed")))
+}
+
 #[cfg(test)]
 mod testing;
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn where_it_cannot_be_begun_nothing_crashes() {
+        // Outside of a runtime there is no thread to be had.
+        let refused = on_blocking_thread("it", || 1).now_or_never().unwrap().unwrap_err();
+        assert!(matches!(refused, InvokeError::Unreachable { sent: false, .. }), "{refused:?}");
+    }
+
+    #[tokio::test]
+    async fn it_is_done() {
+        assert_eq!(on_blocking_thread("it", || 1).await, Ok(1));
+        let crashed = on_blocking_thread("it", || panic!("it crashes")).await;
+        assert_eq!(crashed, Err::<(), _>(InvokeError::Failed("it crashed".to_owned())));
+    }
+}

@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::ensemble::{ConnectError, Connection, Ensemble};
 use crate::tool::Tool;
-use crate::{Answer, Context, Instructions, Invocable, InvokeError, ToolProgress};
+use crate::{Answer, Context, Instructions, Invocable, InvokeError, Relay, ToolProgress};
 
 pub use in_memory::ResultsInMemory;
 
@@ -37,17 +37,14 @@ pub struct Cached<C> {
 }
 
 impl<C> Cached<C> {
-    fn wrapped(&self, tools: Vec<Tool>) -> Vec<Tool> {
-        tools.into_iter().map(|tool| self.wrap(tool)).collect()
-    }
-
-    fn wrap(&self, mut tool: Tool) -> Tool {
-        if let Some(lifetime) = tool.policy.cache {
+    fn wrapped(&self, mut tools: Vec<Tool>) -> Vec<Tool> {
+        for tool in &mut tools {
+            let Some(lifetime) = tool.policy.cache else { continue };
             let (inner, results) = (Arc::clone(&tool.invocable), Arc::clone(&self.results));
             let about = json!([self.circumstances, tool.qualified, tool.digest()]);
             tool.invocable = Arc::new(CachedTool { inner, results, about, lifetime });
         }
-        tool
+        tools
     }
 }
 
@@ -62,6 +59,10 @@ impl<C: Connection> Connection for Cached<C> {
 
     fn instructions(&self) -> Option<Instructions> {
         self.inner.instructions()
+    }
+
+    fn relay(&self) -> Option<&dyn Relay> {
+        self.inner.relay()
     }
 
     fn disconnect(&self) -> BoxFuture<'_, ()> {
@@ -105,6 +106,10 @@ impl Invocable for CachedTool {
         arguments: &'a Arguments,
     ) -> BoxFuture<'a, Result<Answer, InvokeError>> {
         async move {
+            // The answers of a client are part of what its call asks for, and not of the key.
+            if context.host.client().is_some_and(|client| client.round() != Default::default()) {
+                return self.inner.invoke(context, arguments).await;
+            }
             let key = self.key(arguments);
             if let Some(content) = self.results.get(&key) {
                 context.host.say(ToolProgress::Log { message: "the answer of an earlier call".to_owned() });

@@ -9,11 +9,9 @@ mod openings;
 mod outcome;
 mod outputs;
 mod progress_lines;
-mod removal;
 mod repository;
 mod run;
 mod sandboxed;
-mod scratch_dir;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +29,6 @@ use openings::working_directory;
 pub use outcome::KILLED;
 pub use outputs::is_named_output;
 use repository::objection_to_git;
-pub use scratch_dir::scratch_dir_problem;
 
 use crate::surroundings::{StartCheck, Surroundings};
 use crate::template_input::{TemplateInput, missing_variable};
@@ -100,7 +97,7 @@ impl Command {
 
     fn prepare(&self, arguments: &Arguments) -> Result<Prepared, InvokeError> {
         let Surroundings { workspace, environment, .. } = self.surroundings.as_ref();
-        let given = TemplateInput { arguments: &arguments.object, environment };
+        let given = TemplateInput { arguments: &arguments.object, environment, styles: &[] };
         let argv = argv::argv(&self.plan.argv, &self.numbers, given)?;
         let stdin = self.plan.stdin.as_ref().map(|template| given.text(template)).transpose()?.flatten();
         if stdin.as_ref().is_some_and(|text| text.len() > MAX_STDIN) {

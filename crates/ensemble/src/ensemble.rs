@@ -8,26 +8,32 @@ use converse_canister::{Declaration, Digest, EnsembleName, InvokerName};
 use converse_config::{ConnectionPlan, EnsemblePlan, Origin, Policy};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::naming::tool_name;
 use crate::tool::{Tool, own_permission};
-use crate::{Instructions, Invocable, Pins};
+use crate::{Instructions, Invocable, Pins, Relay};
 
 /// The source of an ensemble's tools: a server, or the binary itself.
 pub trait Connection: Send + Sync {
     /// Connects and returns the tools. Called once. The implementation limits the time.
     fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>>;
 
-    /// Returns the tools if they have changed since the last time. Called before each model call. The implementation
-    /// limits the time. On an error the old tools stay.
+    /// Returns the tools if they have changed since the last time. Called before each model call, also if connecting
+    /// failed: the connection may come later. The implementation limits the time. On an error the old tools stay.
     fn refresh<'a>(&'a self, _ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {
         Box::pin(std::future::ready(None))
     }
 
     /// Returns what the server tells models about its tools, as known after connecting.
     fn instructions(&self) -> Option<Instructions> {
+        None
+    }
+
+    /// Returns what the server offers beside tools; `None` for connections that are not to a server.
+    fn relay(&self) -> Option<&dyn Relay> {
         None
     }
 
@@ -49,6 +55,10 @@ impl<C: Connection + ?Sized> Connection for Arc<C> {
 
     fn instructions(&self) -> Option<Instructions> {
         self.as_ref().instructions()
+    }
+
+    fn relay(&self) -> Option<&dyn Relay> {
+        self.as_ref().relay()
     }
 
     fn disconnect(&self) -> BoxFuture<'_, ()> {
@@ -79,10 +89,28 @@ pub struct Ensemble {
     /// How long connecting may take, in addition to the connection's own limits.
     connect_limit: Duration,
     connection: Box<dyn Connection>,
-    pins: Pins,
-    /// The digest of the instructions that were accepted. Without effect if any tools are offered.
-    accepted_instructions: Option<Digest>,
+    acceptance: RwLock<Acceptance>,
     instructions: OnceLock<Instructions>,
+    /// Its tools, also those that are held back; `None` before it is connected.
+    tools: Mutex<Option<Vec<Arc<Tool>>>>,
+    pub(crate) calls: Arc<EnsembleCalls>,
+}
+
+/// The calls of the tools of one ensemble.
+#[derive(Debug, Default)]
+pub(crate) struct EnsembleCalls {
+    /// Locked exclusively by tools that may not run in parallel, and shared by the others.
+    pub(crate) gate: tokio::sync::RwLock<()>,
+    /// Shared by the calls that are approved and have not ended.
+    pub(crate) open: Arc<()>,
+}
+
+/// What the lockfile accepts of an ensemble.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Acceptance {
+    pub pins: Pins,
+    /// The digest of the instructions that were accepted. Without effect if any tools are offered.
+    pub instructions: Option<Digest>,
 }
 
 /// Returns the digest of the connection and the `[configuration]` of an ensemble, as in its descriptor.
@@ -125,22 +153,51 @@ impl Ensemble {
             connect_limit: plan.connection.as_ref().and_then(|way| way.connect_timeout).unwrap_or(CONNECT)
                 + MARGIN,
             connection,
-            pins: Pins::Free,
-            accepted_instructions: None,
+            acceptance: RwLock::default(),
             instructions: OnceLock::new(),
+            tools: Mutex::default(),
+            calls: Arc::default(),
         }
     }
 
     /// Restricts its tools to those that were accepted.
     #[must_use]
     pub fn pinned(self, pins: Pins) -> Self {
-        Self { pins, ..self }
+        self.acceptance.write().pins = pins;
+        self
     }
 
     /// Sets the digest of the instructions that were accepted together with the tools.
     #[must_use]
     pub fn accepting_instructions(self, accepted_instructions: Option<Digest>) -> Self {
-        Self { accepted_instructions, ..self }
+        self.acceptance.write().instructions = accepted_instructions;
+        self
+    }
+
+    /// Replaces what is accepted, and holds back its tools accordingly. Returns whether anything has changed.
+    pub(crate) fn accept(&self, acceptance: Acceptance) -> bool {
+        if *self.acceptance.read() == acceptance {
+            return false;
+        }
+        *self.acceptance.write() = acceptance;
+        if let Some(tools) = self.tools() {
+            self.has(self.held(tools.iter().map(|tool| tool.as_ref().clone()).collect()));
+        }
+        true
+    }
+
+    /// Returns its tools, also those that are held back; `None` if it is not connected.
+    pub(crate) fn tools(&self) -> Option<Vec<Arc<Tool>>> {
+        self.tools.lock().clone()
+    }
+
+    pub(crate) fn has(&self, tools: Vec<Tool>) {
+        *self.tools.lock() = Some(tools.into_iter().map(Arc::new).collect());
+    }
+
+    /// Returns whether no call of its tools is approved and has not ended.
+    pub fn is_idle(&self) -> bool {
+        Arc::strong_count(&self.calls.open) == 1
     }
 
     /// Returns the server's instructions as they were when it was connected, if models may see them.
@@ -154,7 +211,8 @@ impl Ensemble {
     }
 
     fn accepts(&self, instructions: &Instructions) -> bool {
-        self.pins == Pins::Free || self.accepted_instructions == Some(instructions.sha256)
+        let Acceptance { pins, instructions: accepted } = &*self.acceptance.read();
+        *pins == Pins::Free || *accepted == Some(instructions.sha256)
     }
 
     /// Connects and returns the tools. A connection that hangs or panics fails alone.
@@ -162,9 +220,8 @@ impl Ensemble {
         let failed = |reason| ConnectError { ensemble: self.name.to_string(), reason };
         match guarded(self.connect_limit, async { self.connection.connect(self).await }).await {
             Ok(connected) => connected.map(|tools| {
-                let instructions = self.connection.instructions().map(Instructions::shortened);
-                instructions.into_iter().for_each(|instructions| drop(self.instructions.set(instructions)));
-                self.pins.hold(tools, &self.origin)
+                self.keep_instructions();
+                self.held(tools)
             }),
             Err(GuardError::TimedOut) => {
                 Err(failed(format!("it was not done within {} s", self.connect_limit.as_secs())))
@@ -176,12 +233,42 @@ impl Ensemble {
     /// Returns the tools if they have changed.
     pub async fn refresh(&self) -> Option<Vec<Tool>> {
         let news = guarded(REFRESH, async { self.connection.refresh(self).await }).await;
-        news.ok().flatten().map(|tools| self.pins.hold(tools, &self.origin))
+        let tools = news.ok().flatten()?;
+        // It may have been connected for the first time.
+        self.keep_instructions();
+        Some(self.held(tools))
+    }
+
+    /// Keeps the instructions that the server had when it was first connected.
+    fn keep_instructions(&self) {
+        if self.instructions.get().is_none() {
+            let instructions = self.connection.instructions().map(Instructions::shortened);
+            instructions.into_iter().for_each(|instructions| drop(self.instructions.set(instructions)));
+        }
+    }
+
+    /// Returns the part before `__` in the shown names of its tools.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Returns what its server offers beside tools.
+    pub fn relay(&self) -> Option<&dyn Relay> {
+        self.connection.relay()
+    }
+
+    pub(crate) fn held(&self, tools: Vec<Tool>) -> Vec<Tool> {
+        self.acceptance.read().pins.hold(tools, &self.origin)
     }
 
     pub async fn disconnect(&self) {
         // There is nothing left to do about one that hangs or panics.
         let _ = guarded(DISCONNECT, async { self.connection.disconnect().await }).await;
+    }
+
+    /// Returns whether a tool with this shown name would be of this ensemble.
+    pub fn is_prefix_of(&self, shown: &str) -> bool {
+        shown.strip_prefix(self.prefix.as_str()).is_some_and(|rest| rest.starts_with("__"))
     }
 
     /// Makes a tool of this ensemble, named and judged as the plan says. `builtin` says whether its effects are reliable.

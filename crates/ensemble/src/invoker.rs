@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 
 use converse_canister::{Arguments, Content};
 use converse_config::Judgement;
+use converse_text::trace_context::TraceContext;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::call_client::{CallClient, ClientRefusal, ServerLog, SharedClient, clean_texts};
 use crate::rules::CallRules;
 use crate::{CostMeter, PathPolicy, PathResolver, PausableClock};
 
@@ -47,6 +49,22 @@ pub struct Context {
     pub paths: PathPolicy,
 }
 
+impl Context {
+    /// Does the work, unless the run is cancelled before.
+    pub(crate) async fn unless_cancelled<T>(
+        &self,
+        work: impl Future<Output = Result<T, InvokeError>>,
+    ) -> Result<T, InvokeError> {
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = self.cancel.cancelled() => {
+                Err(InvokeError::Interrupted("it was stopped before it was answered".to_owned()))
+            }
+        }
+    }
+}
+
 /// A message from a running tool to the host.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolProgress {
@@ -79,10 +97,12 @@ impl ToolProgress {
 #[derive(Debug, Clone, Default)]
 pub struct Host {
     words: Option<(usize, mpsc::Sender<(usize, ToolProgress)>)>,
+    client: Option<SharedClient>,
     caller: usize,
     verbatim: bool,
     clean: Option<Clean>,
     rules: Option<CallRules>,
+    trace: Option<TraceContext>,
 }
 
 /// Removes secrets from a line.
@@ -99,6 +119,16 @@ impl Host {
     /// `index` says which of several invocations sends the message.
     pub fn new(index: usize, words: mpsc::Sender<(usize, ToolProgress)>) -> Self {
         Self { words: Some((index, words)), ..Self::default() }
+    }
+
+    /// Passes everything on to the client that made the call.
+    pub fn of_client(client: Arc<dyn CallClient>) -> Self {
+        Self { client: Some(SharedClient(client)), ..Self::default() }
+    }
+
+    /// Returns the client that made the call, if it speaks MCP itself.
+    pub fn client(&self) -> Option<&Arc<dyn CallClient>> {
+        self.client.as_ref().map(|SharedClient(client)| client)
     }
 
     /// Returns which of several conversations makes the call; see [`Roster::for_caller`](crate::Roster::for_caller()).
@@ -121,6 +151,16 @@ impl Host {
         self.verbatim
     }
 
+    /// Sets the place of the call in a trace, for what the tool calls in turn.
+    #[must_use]
+    pub fn traced(self, trace: Option<TraceContext>) -> Self {
+        Self { trace, ..self }
+    }
+
+    pub fn trace(&self) -> Option<&TraceContext> {
+        self.trace.as_ref()
+    }
+
     /// Applies `clean` to each message.
     #[must_use]
     pub fn cleaned(self, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
@@ -141,17 +181,56 @@ impl Host {
 
     /// Returns whether anybody listens.
     pub fn is_heard(&self) -> bool {
-        self.words.is_some()
+        self.words.is_some() || self.client().is_some_and(|client| client.wants_reports())
     }
 
     pub fn say(&self, mut word: ToolProgress) {
-        if let Some((index, words)) = &self.words {
-            if let (Some(Clean(clean)), Some(text)) = (&self.clean, word.text_mut()) {
-                *text = clean(text);
-            }
-            // A full channel drops the word: progress is not worth waiting for.
-            let _ = words.try_send((*index, word));
+        if !self.is_heard() {
+            return;
         }
+        if let (Some(Clean(clean)), Some(text)) = (&self.clean, word.text_mut()) {
+            *text = clean(text);
+        }
+        match (&self.words, self.client()) {
+            // A full channel drops the word: progress is not worth waiting for.
+            (Some((index, words)), _) => drop(words.try_send((*index, word))),
+            (None, Some(client)) => client.report(word),
+            (None, None) => {}
+        }
+    }
+
+    /// Hands a result of type `input_required` on to the client of the call, which answers it by repeating the call.
+    pub fn hand_on(&self, mut round: Value) {
+        if let Some(Clean(clean)) = &self.clean {
+            clean_texts(&mut round, clean.as_ref());
+        }
+        self.client().into_iter().for_each(|client| client.hand_on(round.clone()));
+    }
+
+    /// Passes a request of a server on to the client of the call.
+    ///
+    /// # Errors
+    ///
+    /// The client refuses, or there is none.
+    pub async fn ask(&self, method: &str, mut params: Value) -> Result<Value, ClientRefusal> {
+        if let Some(Clean(clean)) = &self.clean {
+            clean_texts(&mut params, clean.as_ref());
+        }
+        match self.client() {
+            Some(client) => client.ask(method, params).await,
+            None => Err(ClientRefusal { code: -32601, message: "there is no client to ask".to_owned() }),
+        }
+    }
+
+    /// Passes a log message of a server on to the client of the call. Without one, `text` is said, if there is any.
+    pub fn log(&self, mut log: ServerLog, text: Option<String>) {
+        let Some(client) = self.client().filter(|client| client.wants_reports()) else {
+            return text.into_iter().for_each(|message| self.say(ToolProgress::Log { message }));
+        };
+        if let Some(Clean(clean)) = &self.clean {
+            log.clean(clean.as_ref());
+        }
+        client.log(log);
     }
 }
 

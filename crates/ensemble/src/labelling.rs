@@ -136,8 +136,9 @@ mod tests {
             ("/w/link", "/w/link/b.txt", "/real/b.txt"),
             ("link", "other/b.txt", "/w/other/b.txt"),
         ] {
-            let (written, root, path) = (written.to_owned(), "/w".into(), "/real".into());
-            let named = NamedPath { written, root, path, used: PathUse::Read, holds_key: false };
+            let (argument, written) = ("path".to_owned(), written.to_owned());
+            let (root, path) = ("/w".into(), "/real".into());
+            let named = NamedPath { argument, written, root, path, used: PathUse::Read, holds_key: false };
             assert_eq!(result_path(&named, shown), Path::new(expected), "{shown}");
         }
     }

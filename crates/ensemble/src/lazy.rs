@@ -4,12 +4,11 @@
 //! the current offer and answers with names and the beginnings of descriptions. The tools that it found are read from its
 //! results, so they follow from the transcript. The engine decides which tools are shown.
 
-mod ranking;
-
 use std::sync::{Arc, Weak};
 
 use converse_canister::{Arguments, Content, InvocationResult};
 use converse_config::{Effects, EnsemblePlan, Origin, Permission, Policy, Scope};
+use converse_text::ranking::{SearchText, ranked};
 use converse_text::shorten;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -21,7 +20,6 @@ use crate::offer::Offer;
 use crate::rules::Rules;
 use crate::tool::Tool;
 use crate::{Answer, Context, Invocable, InvokeError};
-use ranking::ranked;
 
 /// The name that models see.
 pub const SEARCH: &str = "tools__search";
@@ -108,8 +106,10 @@ impl Search {
         let barring = self.rules.only(|rule| rule.permission == Permission::Deny && rule.is_unconditional());
         let runs = |tool: &&Tool| barring.judge(tool, &Map::new()).permission != Permission::Deny;
         let tools: Vec<&Tool> = offer.tools().filter(runs).collect();
-        let found = ranked(text("query"), &tools, usize::try_from(limit).unwrap_or(usize::MAX));
-        let hits: Vec<Value> = found.iter().map(|tool| summary(tool)).collect();
+        let texts: Vec<SearchText<'_>> = tools.iter().map(|tool| search_text(tool)).collect();
+        let found = ranked(text("query"), &texts, usize::try_from(limit).unwrap_or(usize::MAX));
+        let hits: Vec<Value> =
+            found.iter().filter_map(|at| tools.get(*at)).map(|tool| summary(tool)).collect();
         Answer::structured(match hits.is_empty() {
             false => json!({ "found": hits, "of": tools.len() }),
             true => json!({
@@ -119,6 +119,13 @@ impl Search {
             }),
         })
     }
+}
+
+fn search_text(tool: &Tool) -> SearchText<'_> {
+    let declaration = &tool.declaration;
+    let properties = declaration.arguments.get("properties").and_then(Value::as_object);
+    let arguments = properties.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+    SearchText { name: &tool.qualified, description: &declaration.description, arguments }
 }
 
 fn summary(tool: &Tool) -> Value {

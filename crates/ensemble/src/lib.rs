@@ -26,10 +26,10 @@
 //!
 //! This crate does not know models, providers, terminals or the environment. It reads no clock: tools are given one.
 
-mod blocking;
 mod bounding;
 mod builtin;
 mod cached;
+mod call_client;
 mod command;
 mod cost_meter;
 mod declared;
@@ -49,6 +49,7 @@ mod path_policy;
 mod pausable_clock;
 mod pins;
 mod pipeline;
+mod relay;
 mod request;
 mod roster;
 mod rules;
@@ -58,6 +59,7 @@ mod surroundings;
 mod template_input;
 mod tool;
 pub mod tool_tests;
+mod upstream;
 mod verdict;
 
 #[cfg(test)]
@@ -65,11 +67,12 @@ mod testing;
 
 pub use builtin::{BuildError, Builtin, Clock, Settings, Variable, builtins, is_public, opens_files};
 pub use cached::{Cached, Results, ResultsInMemory};
-pub use command::{KILLED, is_named_output, scratch_dir_problem};
+pub use call_client::{CallClient, ClientRefusal, ServerLog};
+pub use command::{KILLED, is_named_output};
 pub use cost_meter::{CostMeter, PendingCost};
 pub use declared::{DeclaredConnection, declared_definition, declared_ensemble};
 pub use definition::Definition;
-pub use ensemble::{ConnectError, Connection, Ensemble, reached};
+pub use ensemble::{Acceptance, ConnectError, Connection, Ensemble, reached};
 pub use fetch::{Fetch, FetchError, Fetched, Reach, Way};
 pub use instructions::{Instructions, MAX_INSTRUCTIONS};
 pub use invoker::{Answer, Context, Host, Invocable, InvokeError, ToolProgress};
@@ -81,10 +84,12 @@ pub use path_policy::PathPolicy;
 pub use pausable_clock::{PausableClock, PauseGuard};
 pub use pins::{HoldReason, Pins, accepting, lock_flag};
 pub use pipeline::{CRASHED, CancelScope, Invoked, Turn};
+pub use relay::{COMPLETE, GET_PROMPT, NoticeSender, Notices, OfferKind, READ_RESOURCE, Relay, ServerNotice};
 pub use roster::{Artefacts, NoArtefacts, Roster};
 pub use rules::Rules;
 pub use scripts::{CommandLine, Scripts, leads_to};
 pub use shared::{Shared, SharedRuns};
 pub use surroundings::{SandboxKind, SandboxLauncher, StartCheck, StartChecks, Surroundings};
 pub use tool::{Tool, own_permission};
+pub use upstream::{Phase, Upstream, UpstreamState};
 pub use verdict::{Approved, Denied, Pending, Verdict};

@@ -17,6 +17,8 @@ pub enum PathUse {
 /// A file or directory that a call names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedPath {
+    /// The argument that names it.
+    pub argument: String,
     /// As the arguments name it.
     pub written: String,
     /// The directory that the tool cannot leave, canonical.
@@ -85,8 +87,9 @@ mod tests {
     #[test]
     fn a_notice_names_the_root_and_the_file_behind_a_link() {
         let notice = |written: &str, root: &str, path: &str| {
-            let (written, root, path) = (written.to_owned(), root.into(), path.into());
-            NamedPath { written, root, path, used: PathUse::Read, holds_key: false }
+            let (argument, written) = ("path".to_owned(), written.to_owned());
+            let (root, path) = (root.into(), path.into());
+            NamedPath { argument, written, root, path, used: PathUse::Read, holds_key: false }
                 .notice(Some(Path::new("/w")))
         };
         for (written, root, path, told) in [

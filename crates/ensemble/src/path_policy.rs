@@ -15,13 +15,17 @@ use crate::path_class::{PathClass, class_of, class_of_content};
 use crate::rules::Rules;
 use crate::tool::Tool;
 
-/// The argument that names a file or directory.
+/// The argument of the built-in tools that names a file or directory.
 pub(crate) const PATH: &str = "path";
 
 /// The decision about a file that a running call reaches. The default allows everything: it is for calls that were not
 /// judged.
 #[derive(Clone, Default)]
-pub struct PathPolicy(Option<Arc<CallPaths>>);
+pub struct PathPolicy {
+    call: Option<Arc<CallPaths>>,
+    /// Whether a file must have been found when the call was judged.
+    only_named: bool,
+}
 
 struct CallPaths {
     tool: Arc<Tool>,
@@ -42,29 +46,39 @@ pub(crate) enum PathVerdict {
 }
 
 impl PathPolicy {
+    /// Refuses a file that the arguments name, unless it was found when the call was judged.
+    #[must_use]
+    pub(crate) fn only_named(self) -> Self {
+        Self { only_named: true, ..self }
+    }
+
     /// Judges the file that the arguments name. It must be the one that was approved.
     pub(crate) fn judge_named(&self, path: &Path, root: &Path, used: PathUse) -> PathVerdict {
-        match self.0.as_ref().and_then(|call| call.named.as_ref()) {
+        let Some(call) = &self.call else { return PathVerdict::Allowed };
+        match &call.named {
             Some(named) if named.path == path => PathVerdict::Allowed,
             Some(_) => PathVerdict::Denied("it leads elsewhere than when the call was judged".to_owned()),
+            None if self.only_named => {
+                PathVerdict::Denied("it could not be found when the call was judged".to_owned())
+            }
             None => self.judge(path, root, used),
         }
     }
 
     /// Judges a file that the call finds. `path` and `root` are canonical.
     pub(crate) fn judge(&self, path: &Path, root: &Path, used: PathUse) -> PathVerdict {
-        let Some(call) = &self.0 else { return PathVerdict::Allowed };
+        let Some(call) = &self.call else { return PathVerdict::Allowed };
         if call.is_named(path) {
             return PathVerdict::Allowed;
         }
-        let by_rule = call.further.restriction(&call.tool, &call.arguments, path, root);
+        let by_rule = call.further.restriction(&call.tool, &call.arguments, call.argument(), path, root);
         let class = call.rules.class(path, used);
         call.verdict(by_rule, class, path, root)
     }
 
     /// Judges what is in a file that the call has found.
     pub(crate) fn judge_content(&self, path: &Path, root: &Path, content: &[u8]) -> PathVerdict {
-        match &self.0 {
+        match &self.call {
             Some(call) if !call.is_named(path) => call.verdict(None, class_of_content(content), path, root),
             _ => PathVerdict::Allowed,
         }
@@ -72,6 +86,10 @@ impl PathPolicy {
 }
 
 impl CallPaths {
+    fn argument(&self) -> &str {
+        self.named.as_ref().map_or(PATH, |named| &named.argument)
+    }
+
     fn is_named(&self, path: &Path) -> bool {
         self.named.as_ref().is_some_and(|named| named.path == path)
     }
@@ -83,7 +101,10 @@ impl CallPaths {
         path: &Path,
         root: &Path,
     ) -> PathVerdict {
-        let class = class.filter(|class| !self.rules.permits(class, &self.tool, &self.arguments, path, root));
+        let permits = |class: &PathClass| {
+            self.rules.permits(class, &self.tool, &self.arguments, self.argument(), path, root)
+        };
+        let class = class.filter(|class| !permits(class));
         let judged = [by_rule, class.map(PathClass::into_judgement)].into_iter().flatten();
         match judged.reduce(stricter) {
             Some(judgement) if judgement.permission == Permission::Deny => {
@@ -105,18 +126,19 @@ impl Rules {
     ) -> Judgement {
         let judgement = self.judge(tool, arguments);
         let Some(named) = named else { return judgement };
-        let NamedPath { path, root, .. } = named;
+        let NamedPath { argument, path, root, .. } = named;
         let mut judged = Vec::new();
         // A rule that allows the text of a link does not allow the file behind it.
-        let behind =
-            named.is_linked().then(|| self.judge(tool, &with_path(arguments, &relative(path, root))));
+        let behind = named
+            .is_linked()
+            .then(|| self.judge(tool, &with_path(arguments, argument, &relative(path, root))));
         judged.extend(behind.filter(|behind| behind.permission > judgement.permission).map(|behind| {
             let reason = "its path leads over a link to a file that no rule allows".to_owned();
             Judgement { reason: behind.reason.or(Some(reason)), by_rule: true, ..behind }
         }));
-        judged.extend(self.restriction(tool, arguments, path, root));
+        judged.extend(self.restriction(tool, arguments, argument, path, root));
         let class = named.holds_key.then(PathClass::key).or_else(|| self.class(path, named.used));
-        let class = class.filter(|class| !self.permits(class, tool, arguments, path, root));
+        let class = class.filter(|class| !self.permits(class, tool, arguments, argument, path, root));
         judged.extend(class.map(PathClass::into_judgement));
         judged.extend(self.unconfirmed_home(&judgement, root));
         judged.into_iter().fold(judgement, stricter)
@@ -135,27 +157,33 @@ impl Rules {
         // Rules that apply to the call have been followed: nobody is asked twice.
         let is_further = |rule: &Rule| {
             let is_restricting = rule.permission != Permission::Allow && !rule.is_unconditional();
-            let applies = |text: &str| rule.applies(self.subject(tool, &with_path(arguments, text)));
+            let applies = |argument: &str, text: &str| {
+                rule.applies(self.subject(tool, &with_path(arguments, argument, text)))
+            };
             is_restricting
                 && !rule.applies(self.subject(tool, arguments))
                 && !named.is_some_and(|named| {
-                    self.texts(&named.path, &named.root).iter().any(|text| applies(text))
+                    let texts = self.texts(&named.path, &named.root);
+                    texts.iter().any(|text| applies(&named.argument, text))
                 })
         };
-        PathPolicy(Some(Arc::new(CallPaths {
+        let call = CallPaths {
             tool: Arc::clone(tool),
             arguments: arguments.clone(),
             named: named.cloned(),
             rules: self.clone(),
             further: self.only(is_further),
-        })))
+        };
+        PathPolicy { call: Some(Arc::new(call)), only_named: false }
     }
 
-    /// Returns the strictest rule that denies or asks for a call with this path.
+    /// Returns the strictest rule that denies or asks for a call with this path. Rules about `path`, which may be about all
+    /// tools that open files, count whatever the argument is called.
     fn restriction(
         &self,
         tool: &Tool,
         arguments: &Map<String, Value>,
+        argument: &str,
         path: &Path,
         root: &Path,
     ) -> Option<Judgement> {
@@ -163,11 +191,14 @@ impl Rules {
         if list.iter().all(|rule| rule.permission == Permission::Allow) {
             return None;
         }
-        let judged = |text: &String| {
-            let arguments = with_path(arguments, text);
+        let judged = |argument: &str, text: &str| {
+            let arguments = with_path(arguments, argument, text);
             restriction(&list, self.subject(tool, &arguments))
         };
-        self.texts(path, root).iter().filter_map(judged).reduce(stricter)
+        let names: &[&str] = if argument == PATH { &[PATH] } else { &[argument, PATH] };
+        let texts = self.texts(path, root);
+        let pairs = names.iter().flat_map(|name| texts.iter().map(move |text| (*name, text)));
+        pairs.filter_map(|(name, text)| judged(name, text)).reduce(stricter)
     }
 
     /// Returns the texts of a path that rules may mean: below the workspace, or absolute, and below the root.
@@ -192,14 +223,16 @@ impl Rules {
         class: &PathClass,
         tool: &Tool,
         arguments: &Map<String, Value>,
+        argument: &str,
         path: &Path,
         root: &Path,
     ) -> bool {
         let texts = self.texts(path, root);
         let by_name = |rule: &Rule| {
-            let applies = |text: &String| rule.applies(self.subject(tool, &with_path(arguments, text)));
+            let applies =
+                |text: &String| rule.applies(self.subject(tool, &with_path(arguments, argument, text)));
             rule.permission == Permission::Allow
-                && rule.spells_out(PATH, |pattern| class.is_named_by(pattern))
+                && rule.spells_out(argument, |pattern| class.is_named_by(pattern))
                 && texts.iter().any(applies)
         };
         class.permission == Permission::Ask && self.list().iter().any(by_name)
@@ -212,9 +245,9 @@ fn stricter(one: Judgement, other: Judgement) -> Judgement {
     if is_stricter { other } else { one }
 }
 
-fn with_path(arguments: &Map<String, Value>, path: &str) -> Map<String, Value> {
+fn with_path(arguments: &Map<String, Value>, argument: &str, path: &str) -> Map<String, Value> {
     let mut arguments = arguments.clone();
-    arguments.insert(PATH.to_owned(), Value::String(path.to_owned()));
+    arguments.insert(argument.to_owned(), Value::String(path.to_owned()));
     arguments
 }
 
@@ -237,6 +270,6 @@ impl NamedPath {
 
 impl std::fmt::Debug for PathPolicy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("PathPolicy").field(&self.0.as_ref().map(|call| &call.named)).finish()
+        f.debug_tuple("PathPolicy").field(&self.call.as_ref().map(|call| &call.named)).finish()
     }
 }

@@ -1,4 +1,4 @@
-//! Pins: only tools that the user has accepted are offered.
+//! Pins: only tools, prompts and resources that the user has accepted are offered.
 //!
 //! Every list of tools is checked: the first one, one of an earlier run, and one that changed during a session. Tools that
 //! are held back stay known, so that a call of one can be answered with the reason.
@@ -11,14 +11,14 @@ use converse_config::{Origin, Scope};
 
 use crate::Tool;
 
-/// The tools that an ensemble may offer.
+/// The tools, or what else has a name, that an ensemble may offer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Pins {
+pub enum Pins<N = InvokerName> {
     /// Any tools.
     #[default]
     Free,
     /// Exactly these tools. Others are held back.
-    Accepted(BTreeMap<InvokerName, Digest>),
+    Accepted(BTreeMap<N, Digest>),
     /// It is unknown what was accepted: all tools are held back.
     Unknown,
 }
@@ -42,13 +42,11 @@ impl Pins {
         }
         tools
     }
+}
 
+impl<N: Ord> Pins<N> {
     /// Returns why a tool would be held back. A tool whose definition is unknown yet is judged by its name only.
-    pub fn hold_reason(
-        &self,
-        invoker: &InvokerName,
-        digest: impl FnOnce() -> Option<Digest>,
-    ) -> Option<HoldReason> {
+    pub fn hold_reason(&self, invoker: &N, digest: impl FnOnce() -> Option<Digest>) -> Option<HoldReason> {
         match self {
             Self::Free => None,
             Self::Unknown => Some(HoldReason::Unknown),

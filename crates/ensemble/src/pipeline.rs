@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use converse_canister::{Cost, InvocationResult, Outcome};
-use tokio::sync::{RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -84,11 +84,15 @@ pub struct Turn<'a> {
 
 impl Roster {
     /// Waits until the invocation may run. The error is the result of an invocation that will not run.
-    pub async fn turn(&self, approved: &Approved, scope: &CancelScope) -> Result<Turn<'_>, InvocationResult> {
+    pub async fn turn<'a>(
+        &'a self,
+        approved: &'a Approved,
+        scope: &CancelScope,
+    ) -> Result<Turn<'a>, InvocationResult> {
         let turn = async {
-            let parallel = approved.is_parallel();
-            let shared = if parallel { Some(self.gate.read().await) } else { None };
-            let alone = if parallel { None } else { Some(self.gate.write().await) };
+            let (gate, parallel) = (self.gate_of(approved), approved.is_parallel());
+            let shared = if parallel { Some(gate.read().await) } else { None };
+            let alone = if parallel { None } else { Some(gate.write().await) };
             Turn { _shared: shared, _alone: alone }
         };
         tokio::select! {
@@ -99,6 +103,10 @@ impl Roster {
             }
             turn = turn => Ok(turn),
         }
+    }
+
+    fn gate_of<'a>(&'a self, approved: &'a Approved) -> &'a RwLock<()> {
+        if self.serves_many { &approved.tool.calls.gate } else { &self.gate }
     }
 
     /// Runs the invocation and returns its result. The timeout covers all attempts.

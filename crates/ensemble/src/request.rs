@@ -1,9 +1,10 @@
 //! An HTTP request as a tool.
 //!
-//! [`url`], [`body`] and [`answer`] are pure; between them is one call of the port [`Fetch`](crate::Fetch).
+//! [`url`], [`fields`], [`body`] and [`answer`] are pure; between them is one call of the port [`Fetch`](crate::Fetch).
 
 mod answer;
 mod body;
+mod fields;
 mod url;
 
 #[cfg(test)]
@@ -16,15 +17,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use converse_canister::Arguments;
-use converse_config::{BodyPlan, Environment, JsonTemplate, RequestPlan, Template, UnsetVariable};
-use futures_util::FutureExt as _;
+use converse_config::{BodyPlan, Environment, RequestPlan, UnsetVariable};
 use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, TryFutureExt as _};
 use http::Method;
+use http::header::CONTENT_TYPE;
 
+use crate::builtin::Upload;
 use crate::fetch::FetchError;
 use crate::surroundings::Surroundings;
 use crate::template_input::{TemplateInput, missing_variable};
-use crate::{Answer, Context, Invocable, InvokeError};
+use crate::{Answer, Context, Invocable, InvokeError, PathResolver};
 
 /// Bytes of a response body that are read.
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
@@ -33,6 +36,8 @@ pub(crate) struct Request {
     method: Method,
     plan: RequestPlan,
     surroundings: Arc<Surroundings>,
+    /// For a request that sends a file.
+    upload: Option<Arc<Upload>>,
 }
 
 impl Request {
@@ -45,16 +50,39 @@ impl Request {
         let method = Method::from_bytes(plan.method.as_bytes())
             .map_err(|_| format!("`{}` is not a method of HTTP", plan.method))?;
         body::check_names(&plan)?;
-        Ok(Self { method, plan, surroundings })
+        let upload = plan.body.as_ref().and_then(BodyPlan::file).map(|path| {
+            let argument = path.sole_argument().ok_or("`file` must be exactly one argument")?;
+            Ok::<_, String>(Arc::new(Upload::new(&surroundings.workspace, argument)))
+        });
+        let upload = upload.transpose()?;
+        Ok(Self { method, plan, surroundings, upload })
     }
 
-    fn prepare(&self, arguments: &Arguments) -> Result<http::Request<Bytes>, InvokeError> {
-        let given =
-            TemplateInput { arguments: &arguments.object, environment: &self.surroundings.environment };
+    async fn prepare(
+        &self,
+        context: &Context,
+        arguments: &Arguments,
+    ) -> Result<http::Request<Bytes>, InvokeError> {
+        let given = TemplateInput {
+            arguments: &arguments.object,
+            environment: &self.surroundings.environment,
+            styles: &self.plan.styles,
+        };
         let uri = url::url(&self.plan, given)?;
-        let headers = body::headers(&self.plan, given)?;
-        let body = self.plan.body.as_ref().map(|plan| body::body(plan, given)).transpose()?.flatten();
-        let mut request = http::Request::new(body.unwrap_or_default());
+        let mut headers = body::headers(&self.plan, given)?;
+        body::trace(&mut headers, context.host.trace());
+        let file = match &self.upload {
+            Some(upload) => upload.read(context, &arguments.object).await?,
+            None => None,
+        };
+        let file = file.map(|(name, bytes)| body::SentFile { name, bytes });
+        let body = body::body(&self.plan, given, file)?;
+        let (body, content_type) = body.map_or_else(Default::default, |body| (body.bytes, body.content_type));
+        // What the descriptor declares counts.
+        if let Some(content_type) = content_type.filter(|_| !headers.contains_key(CONTENT_TYPE)) {
+            headers.insert(CONTENT_TYPE, content_type);
+        }
+        let mut request = http::Request::new(body);
         *request.method_mut() = self.method.clone();
         *request.uri_mut() = uri;
         *request.headers_mut() = headers;
@@ -63,22 +91,21 @@ impl Request {
 }
 
 impl Invocable for Request {
+    fn path_resolver(&self) -> Option<Arc<dyn PathResolver>> {
+        self.upload.clone().map(|upload| upload as _)
+    }
+
     fn invoke<'a>(
         &'a self,
         context: Context,
         arguments: &'a Arguments,
     ) -> BoxFuture<'a, Result<Answer, InvokeError>> {
         async move {
-            let request = self.prepare(arguments)?;
+            let request = self.prepare(&context, arguments).await?;
             let Surroundings { fetch, artefacts, .. } = self.surroundings.as_ref();
-            let fetched = tokio::select! {
-                biased;
-                fetched = fetch.fetch(request, MAX_ANSWER) => fetched.map_err(fetch_failure)?,
-                () = context.cancel.cancelled() => {
-                    return Err(InvokeError::Interrupted("it was stopped before it was answered".to_owned()));
-                }
-            };
-            Ok(answer::answer(&fetched, artefacts.as_ref()))
+            let fetch = fetch.fetch(request, MAX_ANSWER).map_err(fetch_failure);
+            let fetched = context.unless_cancelled(fetch).await?;
+            Ok(answer::answer(&fetched, artefacts.as_ref(), self.plan.result.as_deref()))
         }
         .boxed()
     }
@@ -101,20 +128,6 @@ pub(crate) fn fetch_failure(error: FetchError) -> InvokeError {
 pub(crate) fn check_variables(plan: &RequestPlan, environment: &Environment) -> Result<(), UnsetVariable> {
     let mut templates = vec![&plan.url];
     templates.extend(plan.query.iter().chain(&plan.headers).map(|(_, template)| template));
-    match &plan.body {
-        Some(BodyPlan::Text(template)) => templates.push(template),
-        Some(BodyPlan::Form(entries)) => templates.extend(entries.iter().map(|(_, template)| template)),
-        Some(BodyPlan::Json(json)) => texts_of(json, &mut templates),
-        None => {}
-    }
+    templates.extend(plan.body.iter().flat_map(BodyPlan::templates));
     templates.into_iter().try_for_each(|template| missing_variable(template, environment))
-}
-
-fn texts_of<'a>(json: &'a JsonTemplate, templates: &mut Vec<&'a Template>) {
-    match json {
-        JsonTemplate::Fixed(_) => {}
-        JsonTemplate::Text(template) => templates.push(template),
-        JsonTemplate::Array(entries) => entries.iter().for_each(|entry| texts_of(entry, templates)),
-        JsonTemplate::Object(fields) => fields.iter().for_each(|(_, field)| texts_of(field, templates)),
-    }
 }

@@ -7,16 +7,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use converse_canister::{
-    Arguments, Digest, EnsembleName, Invocation, InvocationResult, Origin, Outcome, SeenData,
-};
+use converse_canister::{Arguments, Digest, Invocation, InvocationResult, Origin, Outcome, SeenData};
 use converse_config::Permission;
 use converse_text::suggest::near_names;
 use futures_util::future::join_all;
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::RwLock;
 
-use crate::ensemble::{ConnectError, Ensemble};
-use crate::instructions::Instructions;
+use crate::ensemble::{Acceptance, ConnectError, Ensemble};
 use crate::lazy::search;
 use crate::offer::Offer;
 use crate::rules::Rules;
@@ -40,17 +37,19 @@ impl Artefacts for NoArtefacts {
     }
 }
 
-/// The tools of each ensemble, or `None` if it could not be connected.
-type Lists = Vec<Option<Vec<Arc<Tool>>>>;
+/// Ensembles that connections are shared with.
+type Ensembles = Arc<[Arc<Ensemble>]>;
 
 pub struct Roster {
-    ensembles: Arc<Vec<Ensemble>>,
-    tools: Arc<Mutex<Lists>>,
+    /// Replaced as a whole; see [`Roster::replace`].
+    ensembles: Arc<RwLock<Ensembles>>,
     /// Number of changes of the tools, and of those that the offer has.
     changes: Arc<AtomicU64>,
     offered: Arc<AtomicU64>,
     /// The ensembles of this view; `None` for all.
     only: Option<Arc<[String]>>,
+    /// See [`Roster::tools_only`].
+    tools_only: bool,
     rules: Rules,
     /// Replaced as a whole when tools change. An offer in use stays valid.
     offer: Arc<RwLock<Arc<Offer>>>,
@@ -58,6 +57,8 @@ pub struct Roster {
     pub(crate) artefacts: Arc<dyn Artefacts>,
     /// Locked exclusively by tools that may not run in parallel, and shared by the others.
     pub(crate) gate: Arc<tokio::sync::RwLock<()>>,
+    /// Whether a tool that may not run in parallel runs alone in its ensemble only; see [`Roster::serving_many`].
+    pub(crate) serves_many: bool,
     /// The conversation that calls through this roster; see [`Roster::for_caller`].
     pub(crate) caller: usize,
     /// Where equal calls of several conversations run once; see [`Roster::sharing`].
@@ -72,31 +73,29 @@ impl Roster {
         rules: impl Into<Rules>,
         artefacts: Arc<dyn Artefacts>,
     ) -> (Self, Vec<ConnectError>) {
-        let outcomes = join_all(ensembles.iter().map(Ensemble::connect)).await;
+        let ensembles: Ensembles = ensembles.into_iter().map(Arc::new).collect();
+        let outcomes = join_all(ensembles.iter().map(|ensemble| ensemble.connect())).await;
         let mut failures = Vec::new();
-        let mut tools = Vec::new();
-        for outcome in outcomes {
-            tools.push(match outcome {
-                Ok(found) => Some(found.into_iter().map(Arc::new).collect()),
-                Err(error) => {
-                    failures.push(error);
-                    None
-                }
-            });
+        for (ensemble, outcome) in ensembles.iter().zip(outcomes) {
+            match outcome {
+                Ok(found) => ensemble.has(found),
+                Err(error) => failures.push(error),
+            }
         }
-        let (offer, clashes) = Offer::of(&tools);
+        let (offer, clashes) = Offer::of(&lists(&ensembles, |_| true));
         failures.extend(clashes);
         let roster = Self {
-            ensembles: Arc::new(ensembles),
-            tools: Arc::new(Mutex::new(tools)),
+            ensembles: Arc::new(RwLock::new(ensembles)),
             changes: Arc::default(),
             offered: Arc::default(),
             only: None,
+            tools_only: false,
             rules: rules.into(),
             offer: Arc::new(RwLock::new(Arc::new(offer))),
             search: Arc::default(),
             artefacts,
             gate: Arc::default(),
+            serves_many: false,
             caller: 0,
             shared: None,
         };
@@ -109,18 +108,26 @@ impl Roster {
     pub fn for_caller(&self, caller: usize) -> Self {
         Self {
             ensembles: Arc::clone(&self.ensembles),
-            tools: Arc::clone(&self.tools),
             changes: Arc::clone(&self.changes),
             offered: Arc::clone(&self.offered),
             only: self.only.clone(),
+            tools_only: self.tools_only,
             rules: self.rules.clone(),
             offer: Arc::clone(&self.offer),
             search: Arc::clone(&self.search),
             artefacts: Arc::clone(&self.artefacts),
             gate: Arc::clone(&self.gate),
+            serves_many: self.serves_many,
             caller,
             shared: self.shared.clone(),
         }
+    }
+
+    /// Returns this roster for clients that know nothing of each other: a tool that may not run in parallel waits for
+    /// the tools of its ensemble, and not for those of everybody.
+    #[must_use]
+    pub fn serving_many(self) -> Self {
+        Self { serves_many: true, ..self }
     }
 
     /// Returns the number of the conversation that calls through this roster.
@@ -161,31 +168,41 @@ impl Roster {
         view
     }
 
-    /// Asks every connected ensemble whether its tools have changed, and makes a new offer if so. Called before each model
+    /// Asks every ensemble whether its tools have changed, or have come, and makes a new offer if so. Called before each model
     /// call. Approved invocations run as they were approved. Takes a few seconds at most.
     pub async fn refresh(&self) {
-        let connected: Vec<bool> = self.lists().iter().map(Option::is_some).collect();
-        let asked = self
-            .ensembles
-            .iter()
-            .zip(connected)
-            .map(async |(ensemble, connected)| if connected { ensemble.refresh().await } else { None });
-        let news = join_all(asked).await;
-        if news.iter().any(Option::is_some) {
-            let mut lists = self.lists();
-            for (list, news) in lists.iter_mut().zip(news) {
-                if let Some(found) = news {
-                    *list = Some(found.into_iter().map(Arc::new).collect());
-                }
-            }
+        let ensembles = self.ensembles();
+        let asked = ensembles.iter().map(async |ensemble| {
+            let Some(found) = ensemble.refresh().await else { return };
+            // Taken over at once: whoever asked may be gone before the others have answered.
+            // Judged again, because what is accepted may have changed meanwhile.
+            ensemble.has(ensemble.held(found));
             self.changes.fetch_add(1, Ordering::Release);
-        }
+        });
+        join_all(asked).await;
         // Another view may have seen the change first.
         if self.offered.load(Ordering::Acquire) != self.changes.load(Ordering::Acquire) {
             for clash in self.offer_anew() {
                 tracing::warn!("{clash}");
             }
         }
+    }
+
+    /// Takes over what the lockfile accepts now, `None` for ensembles for which nothing changes. The next
+    /// [`refresh`](Self::refresh()) offers the tools. Approved invocations run as they were approved.
+    pub fn accept(&self, accepted: impl Fn(&Ensemble) -> Option<Acceptance>) {
+        for ensemble in self.ensembles().iter() {
+            if accepted(ensemble).is_some_and(|now| ensemble.accept(now)) {
+                self.changes.fetch_add(1, Ordering::Release);
+            }
+        }
+    }
+
+    /// Replaces the ensembles, wherever this roster is shared. The next [`refresh`](Self::refresh()) offers their tools.
+    /// Approved invocations run as they were approved: a connection ends when its ensemble is [idle](Ensemble::is_idle()).
+    pub fn replace(&self, ensembles: Vec<Arc<Ensemble>>) {
+        *self.ensembles.write() = ensembles.into();
+        self.changes.fetch_add(1, Ordering::Release);
     }
 
     fn offer_anew(&self) -> Vec<ConnectError> {
@@ -197,11 +214,7 @@ impl Roster {
     }
 
     fn offer_of_lists(&self) -> (Offer, Vec<ConnectError>) {
-        let lists = self.lists();
-        let Some(only) = &self.only else { return Offer::of(&lists) };
-        let wanted = |ensemble: &Ensemble| only.iter().any(|name| name == ensemble.name.as_str());
-        let of_view = |(ensemble, list): (&Ensemble, &Option<_>)| list.clone().filter(|_| wanted(ensemble));
-        Offer::of(&self.ensembles.iter().zip(lists.iter()).map(of_view).collect::<Vec<_>>())
+        Offer::of(&lists(&self.ensembles(), |ensemble| self.has(ensemble)))
     }
 
     fn show(&self, mut offer: Offer) {
@@ -229,6 +242,35 @@ impl Roster {
         self.view(self.only.as_deref(), rules)
     }
 
+    /// Returns this roster without what servers offer beside tools.
+    #[must_use]
+    pub fn tools_only(self) -> Self {
+        Self { tools_only: true, ..self }
+    }
+
+    /// Returns the ensembles of this view with a server that offers more than tools, in their order.
+    pub fn relays(&self) -> Vec<Arc<Ensemble>> {
+        let shown =
+            |ensemble: &Ensemble| !self.tools_only && self.has(ensemble) && ensemble.relay().is_some();
+        self.ensembles().iter().filter(|ensemble| shown(ensemble)).cloned().collect()
+    }
+
+    /// Returns whether the view has this ensemble.
+    fn has(&self, ensemble: &Ensemble) -> bool {
+        self.only.as_ref().is_none_or(|only| only.iter().any(|name| name == ensemble.name.as_str()))
+    }
+
+    /// Returns the roster of the tools by which a gateway reads what servers offer beside tools
+    /// ([`Relay::readers`](crate::Relay::readers())), under the same rules. It is never refreshed.
+    #[must_use]
+    pub fn readers(&self) -> Self {
+        let readers = |ensemble: &Arc<Ensemble>| {
+            Some(ensemble.relay()?.readers(ensemble).into_iter().map(Arc::new).collect())
+        };
+        let (offer, _) = Offer::of(&self.relays().iter().map(readers).collect::<Vec<_>>());
+        Self { offer: Arc::new(RwLock::new(Arc::new(offer))), ..self.for_caller(self.caller) }
+    }
+
     /// Returns this roster with other rules for its calls. What is offered stays shared.
     #[must_use]
     pub fn judged_by(&self, rules: Rules) -> Self {
@@ -236,8 +278,8 @@ impl Roster {
     }
 
     /// Returns all ensembles, connected or not.
-    pub fn ensembles(&self) -> &[Ensemble] {
-        &self.ensembles
+    pub fn ensembles(&self) -> Arc<[Arc<Ensemble>]> {
+        Arc::clone(&self.ensembles.read())
     }
 
     /// Returns this roster for one turn, which keeps long texts and pictures of results in its own place.
@@ -246,29 +288,15 @@ impl Roster {
         Self { artefacts, ..self.for_caller(self.caller) }
     }
 
-    fn lists(&self) -> MutexGuard<'_, Lists> {
-        self.tools.lock()
-    }
-
     /// Returns all tools of an ensemble, including those that are held back, or `None` if it is not connected.
     pub fn tools_of(&self, ensemble: &str) -> Option<Vec<Arc<Tool>>> {
-        let place = self.ensembles.iter().position(|one| one.name.as_str() == ensemble)?;
-        self.lists().get(place)?.clone()
+        self.ensembles().iter().find(|one| one.name.as_str() == ensemble)?.tools()
     }
 
-    /// Returns the instructions of this view's servers that models may see.
-    pub fn instructions(&self) -> impl Iterator<Item = (&EnsembleName, &Instructions)> {
-        let is_seen = |ensemble: &&Ensemble| {
-            let only = self.only.as_ref();
-            only.is_none_or(|only| only.iter().any(|name| name == ensemble.name.as_str()))
-        };
-        let seen = self.ensembles.iter().filter(is_seen);
-        seen.filter_map(|ensemble| Some((&ensemble.name, ensemble.instructions()?)))
-    }
-
-    /// Returns the ensembles whose instructions are not shown, because they were not accepted.
-    pub fn without_instructions(&self) -> impl Iterator<Item = &EnsembleName> {
-        self.ensembles.iter().filter(|ensemble| ensemble.holds_instructions()).map(|ensemble| &ensemble.name)
+    /// Returns the ensembles of this view whose servers have instructions that models may see.
+    pub fn instructing(&self) -> Vec<Arc<Ensemble>> {
+        let instructs = |ensemble: &Ensemble| self.has(ensemble) && ensemble.instructions().is_some();
+        self.ensembles().iter().filter(|ensemble| instructs(ensemble)).cloned().collect()
     }
 
     /// Returns the offer since the last [`refresh`](Self::refresh()).
@@ -284,13 +312,12 @@ impl Roster {
 
     /// The same for a call of a model that has seen this data, and the instructions of the servers.
     pub fn judge_after(&self, invocation: &Invocation, seen: &SeenData) -> Verdict {
-        let mut origins =
-            self.instructions().map(|(ensemble, _)| Origin::server(ensemble.as_str())).peekable();
-        if origins.peek().is_none() {
+        let instructing = self.instructing();
+        if instructing.is_empty() {
             return self.judge_with(invocation, seen);
         }
         let mut seen = seen.clone();
-        origins.for_each(|origin| seen.add_foreign(origin));
+        instructing.iter().for_each(|ensemble| seen.add_foreign(Origin::server(ensemble.name.as_str())));
         self.judge_with(invocation, &seen)
     }
 
@@ -314,7 +341,8 @@ impl Roster {
         let judgement = self.rules.judge_flow(seen, tool, judgement);
         let paths = self.rules.path_policy(tool, &arguments.object, named.as_ref());
         let (id, rule) = (invocation.id.clone(), judgement.rule.clone());
-        let approved = Approved { id, tool: Arc::clone(tool), arguments, named, paths, rule };
+        let open = Arc::clone(&tool.calls.open);
+        let approved = Approved { id, tool: Arc::clone(tool), arguments, named, paths, rule, _open: open };
         match judgement.permission {
             Permission::Allow => Verdict::Allowed(approved),
             Permission::Ask => Verdict::Ask(Pending::of(approved, judgement, &self.rules)),
@@ -333,14 +361,19 @@ impl Roster {
 
     /// Ends all connections in parallel. Takes seconds at most.
     pub async fn disconnect(&self) {
-        join_all(self.ensembles.iter().map(Ensemble::disconnect)).await;
+        join_all(self.ensembles().iter().map(|ensemble| ensemble.disconnect())).await;
     }
 }
 
 impl std::fmt::Debug for Roster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Roster").field("ensembles", &self.ensembles).finish_non_exhaustive()
+        f.debug_struct("Roster").field("ensembles", &self.ensembles()).finish_non_exhaustive()
     }
+}
+
+/// The tools of each ensemble that is wanted, or `None` if it could not be connected.
+fn lists(ensembles: &Ensembles, is_wanted: impl Fn(&Ensemble) -> bool) -> Vec<Option<Vec<Arc<Tool>>>> {
+    ensembles.iter().map(|ensemble| ensemble.tools().filter(|_| is_wanted(ensemble))).collect()
 }
 
 fn held_back(tool: &Tool) -> String {

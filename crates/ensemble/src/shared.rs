@@ -20,7 +20,7 @@ use futures_util::future::BoxFuture;
 
 use crate::ensemble::{ConnectError, Connection, Ensemble};
 use crate::tool::Tool;
-use crate::{Answer, Context, Instructions, Invocable, InvokeError, ToolProgress};
+use crate::{Answer, Context, Instructions, Invocable, InvokeError, Relay, ToolProgress};
 
 use runs::{Run, Unfinished};
 
@@ -39,14 +39,10 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Shared {
-    fn wrapped(&self, tools: Vec<Tool>) -> Vec<Tool> {
-        tools.into_iter().map(|tool| wrap(tool, &self.runs)).collect()
+    fn wrapped(&self, mut tools: Vec<Tool>) -> Vec<Tool> {
+        tools.iter_mut().for_each(|tool| tool.invocable = shared(tool, &self.runs));
+        tools
     }
-}
-
-fn wrap(mut tool: Tool, runs: &SharedRuns) -> Tool {
-    tool.invocable = shared(&tool, runs);
-    tool
 }
 
 /// Returns the implementation of a tool that runs equal calls of several models once.
@@ -71,6 +67,10 @@ impl Connection for Shared {
 
     fn instructions(&self) -> Option<Instructions> {
         self.inner.instructions()
+    }
+
+    fn relay(&self) -> Option<&dyn Relay> {
+        self.inner.relay()
     }
 
     fn disconnect(&self) -> BoxFuture<'_, ()> {

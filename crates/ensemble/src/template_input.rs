@@ -1,6 +1,6 @@
 //! The input of descriptor templates, for commands and requests.
 
-use converse_config::{Environment, SecretRef, Template, TemplatePiece, UnsetVariable};
+use converse_config::{Environment, SecretRef, Style, Template, TemplatePiece, UnsetVariable, value_text};
 use serde_json::{Map, Value};
 
 use crate::InvokeError;
@@ -10,6 +10,8 @@ use crate::InvokeError;
 pub(crate) struct TemplateInput<'a> {
     pub(crate) arguments: &'a Map<String, Value>,
     pub(crate) environment: &'a Environment,
+    /// How lists and objects are written, by the names of arguments.
+    pub(crate) styles: &'a [(String, Style)],
 }
 
 impl TemplateInput<'_> {
@@ -23,7 +25,15 @@ impl TemplateInput<'_> {
         template: &Template,
         quote: impl Fn(String) -> String,
     ) -> Result<Option<String>, InvokeError> {
-        template.fill(self.arguments, self.environment, quote).map_err(unset)
+        let written = |name: &str, value: &Value| match self.style(name) {
+            Some(style) if value.is_array() || value.is_object() => style.joined(value, &quote),
+            _ => quote(value_text(value)),
+        };
+        template.fill(self.arguments, self.environment, written).map_err(unset)
+    }
+
+    pub(crate) fn style(&self, name: &str) -> Option<Style> {
+        self.styles.iter().find(|(known, _)| known == name).map(|(_, style)| *style)
     }
 
     pub(crate) fn secret(&self, secret: &SecretRef) -> Result<String, InvokeError> {

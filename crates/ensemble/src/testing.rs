@@ -203,22 +203,26 @@ pub(crate) async fn call_heard(
     cancel: &CancellationToken,
     host: Host,
 ) -> InvocationResult {
-    let turn = TurnId(1);
-    let invocation = Invocation {
-        turn,
-        id: InvocationId::of(turn, 0),
-        wire_id: None,
-        tool: "t__x".into(),
-        arguments: Arguments::from_object(arguments.as_object().unwrap().clone()),
-        seal: None,
-    };
-    match roster.judge(&invocation) {
+    match roster.judge(&invocation(arguments)) {
         Verdict::Allowed(approved) => {
             let turn = roster.turn(&approved, &CancelScope::below(cancel)).await.unwrap();
             roster.invoke(&approved, turn, host, cancel).await.result
         }
         Verdict::Answered(denied) => denied.result,
         Verdict::Ask(pending) => panic!("{pending:?}"),
+    }
+}
+
+/// A call of `t.x`.
+pub(crate) fn invocation(arguments: Value) -> Invocation {
+    let turn = TurnId(1);
+    Invocation {
+        turn,
+        id: InvocationId::of(turn, 0),
+        wire_id: None,
+        tool: "t__x".into(),
+        arguments: Arguments::from_object(arguments.as_object().unwrap().clone()),
+        seal: None,
     }
 }
 

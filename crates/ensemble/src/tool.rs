@@ -9,8 +9,10 @@ use converse_config::{
 use serde_json::{Map, Value, json};
 
 use crate::declared::declared_definition;
+use crate::ensemble::EnsembleCalls;
 use crate::{Definition, Ensemble, HoldReason, Invocable, NamedPath, PathResolver};
 
+#[derive(Clone)]
 pub struct Tool {
     pub invoker: InvokerName,
     pub declaration: Declaration,
@@ -41,7 +43,9 @@ pub struct Tool {
     /// Made at the first use: most runs never need it.
     definition: OnceLock<Definition>,
     /// Compiled at the first call: eager compilation doubles the start with a thousand tools.
-    schema: OnceLock<Result<ArgumentsSchema, SchemaError>>,
+    schema: Arc<OnceLock<Result<ArgumentsSchema, SchemaError>>>,
+    /// Those of its ensemble.
+    pub(crate) calls: Arc<EnsembleCalls>,
 }
 
 impl Tool {
@@ -71,7 +75,8 @@ impl Tool {
             accepting: None,
             declared: None,
             definition: OnceLock::new(),
-            schema: OnceLock::new(),
+            schema: Arc::default(),
+            calls: Arc::clone(&ensemble.calls),
         }
     }
 

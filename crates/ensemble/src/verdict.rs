@@ -39,6 +39,8 @@ pub struct Approved {
     pub(crate) named: Option<NamedPath>,
     pub(crate) paths: PathPolicy,
     pub rule: String,
+    /// Keeps the ensemble from being idle.
+    pub(crate) _open: Arc<()>,
 }
 
 impl Approved {
@@ -49,6 +51,11 @@ impl Approved {
     /// Returns the arguments of the run, with defaults filled in.
     pub fn arguments(&self) -> &Arguments {
         &self.arguments
+    }
+
+    /// Returns whether the tool does more than read, according to its declaration.
+    pub fn has_effects(&self) -> bool {
+        !self.tool.reads()
     }
 
     /// Returns whether the tool may run in parallel with others.

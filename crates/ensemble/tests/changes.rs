@@ -183,12 +183,25 @@ async fn whatever_goes_wrong_keeps_the_old_tools() {
 }
 
 #[tokio::test]
-async fn one_that_was_not_connected_is_not_asked() {
-    let (down, asked) = ensemble("down", None, vec![Fails, Tells(vec!["x"])]);
+async fn one_that_was_not_connected_may_come_later() {
+    let (down, _) = ensemble("down", None, vec![Fails, Same, Tells(vec!["x"])]);
     let (roster, failures) = roster(vec![down]).await;
     assert_eq!(failures.len(), 1);
     roster.refresh().await;
-    assert_eq!((names(&roster).len(), *asked.lock().unwrap()), (0, 1));
+    assert!(names(&roster).is_empty() && roster.tools_of("down").is_none());
+    roster.refresh().await;
+    assert_eq!(names(&roster), ["down__x"]);
+}
+
+/// Whoever asks may leave while another one hangs.
+#[tokio::test(start_paused = true)]
+async fn a_change_is_kept_although_another_one_hangs_and_the_caller_leaves() {
+    let changes = ensemble("changes", None, vec![Tells(vec!["x"]), Tells(vec!["y"])]).0;
+    let hangs = ensemble("hangs", None, vec![Tells(vec!["x"]), Hangs]).0;
+    let (roster, _) = roster(vec![changes, hangs]).await;
+    assert!(tokio::time::timeout(Duration::from_secs(1), roster.refresh()).await.is_err());
+    roster.refresh().await;
+    assert_eq!(names(&roster), ["changes__y", "hangs__x"]);
 }
 
 #[tokio::test]

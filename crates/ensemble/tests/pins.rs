@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use converse_canister::Outcome;
 use converse_config::{Permission, Policy};
 use converse_ensemble::{
-    Answer, ConnectError, Connection, Definition, Ensemble, HoldReason, NoArtefacts, Pins, Roster, Tool,
-    Verdict,
+    Acceptance, Answer, ConnectError, Connection, Definition, Ensemble, HoldReason, NoArtefacts, Pins,
+    Roster, Tool, Verdict,
 };
 use converse_testkit::tools::{Does, invocation, plan, rule, tool};
 use futures_util::FutureExt as _;
@@ -110,4 +110,19 @@ async fn where_nobody_knows_what_was_accepted_nothing_is_offered() {
     assert_eq!(roster_with(Pins::Unknown).await, [] as [&str; 0]);
     assert_eq!(roster_with(Pins::Accepted(BTreeMap::new())).await, [] as [&str; 0]);
     assert_eq!(roster_with(Pins::Free).await, ["e__a"]);
+}
+
+#[tokio::test]
+async fn what_is_accepted_later_is_offered_and_what_no_longer_is_accepted_is_held_back() {
+    let roster = roster(accepted(&[("same", 1)]), [vec![("same", 1), ("new", 1)]]).await;
+    let running = judged(&roster, "e__same");
+    roster.accept(|_| None);
+    roster.refresh().await;
+    assert_eq!(offered(&roster), ["e__same"], "nothing was accepted");
+    roster.accept(|_| Some(Acceptance { pins: accepted(&[("new", 1)]), instructions: None }));
+    roster.refresh().await;
+    assert_eq!(offered(&roster), ["e__new"]);
+    assert_eq!(held(&roster), [("e.same".to_owned(), HoldReason::New)]);
+    assert!(matches!(judged(&roster, "e__same"), Verdict::Answered(_)));
+    assert!(matches!(running, Verdict::Allowed(_)), "it runs as it was approved");
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use converse_canister::{Arguments, InvocationResult, Outcome};
 use converse_config::{Binding, EnsemblePlan, Permission, Policy, Rule};
 use converse_ensemble::{
-    Answer, ConnectError, Connection, Context, Ensemble, NoArtefacts, Roster, Rules, Tool, Verdict,
+    Answer, CancelScope, ConnectError, Connection, Context, Ensemble, NoArtefacts, Roster, Rules, Tool,
+    Verdict,
 };
 use converse_testkit::tools::{Does, call, invocation, names, one_tool, plan, rule, run};
 use futures_util::FutureExt as _;
@@ -24,10 +25,11 @@ impl Connection for Given {
         let schema = json!({ "type": "object", "required": ["n"], "additionalProperties": false,
             "properties": { "n": { "type": "integer", "minimum": 1 }, "unit": { "type": "string", "default": "m" } } });
         let tool = |name: &&str| {
+            let policy = Policy { parallel: *name != "alone", ..Policy::default() };
             let name = (*name).to_owned().try_into().unwrap();
             let mirror =
                 Does(|_, arguments: Arguments| ready(Ok(Answer::structured(arguments.object.into()))));
-            ensemble.tool(&name, String::new(), schema.clone(), Policy::default(), false, Arc::new(mirror))
+            ensemble.tool(&name, String::new(), schema.clone(), policy, false, Arc::new(mirror))
         };
         let outcome = match self.1 {
             Ok(()) => Ok(self.0.iter().map(tool).collect()),
@@ -169,4 +171,25 @@ async fn several_callers_share_a_roster_and_a_tool_is_told_whose_call_it_is() {
         assert_eq!(result.content[0].as_text(), Some(whose));
     }
     assert!(Arc::ptr_eq(&first.offer(), &second.offer()));
+}
+
+#[tokio::test]
+async fn a_tool_that_runs_alone_waits_for_its_ensemble_only_where_many_are_served() {
+    let ensembles =
+        vec![ensemble("a", None, &["slow"], Ok(())), ensemble("b", None, &["alone", "other"], Ok(()))];
+    let (whole, _) = roster(ensembles, &[("a.*", Permission::Allow), ("b.*", Permission::Allow)]).await;
+    let served = whole.for_caller(0).serving_many();
+    let scope = CancelScope::below(&CancellationToken::new());
+    let approved = |tool| match whole.judge(&invocation(tool, r#"{ "n": 1 }"#)) {
+        Verdict::Allowed(approved) => approved,
+        other => panic!("{other:?}"),
+    };
+    let [slow, alone, other] = ["a__slow", "b__alone", "b__other"].map(approved);
+    for (roster, waits) in [(&whole, true), (&served, false)] {
+        let running = roster.turn(&slow, &scope).await.unwrap();
+        assert_eq!(roster.turn(&alone, &scope).now_or_never().is_none(), waits);
+        let of_its_ensemble = roster.turn(&other, &scope).await.unwrap();
+        assert!(roster.turn(&alone, &scope).now_or_never().is_none(), "another tool of its ensemble runs");
+        drop((running, of_its_ensemble));
+    }
 }

@@ -3,6 +3,7 @@
 use converse_text::secrets::{is_harmless, is_secret_name, looks_like_flag, scheme, telling_flag};
 
 use crate::address;
+use crate::name::is_variable;
 use crate::text::{Piece, Text, is_secret, literal, looks_secret, refers};
 
 /// Flags whose value is a header, or a variable with its value.
@@ -21,6 +22,26 @@ pub(crate) fn without_secrets(words: Vec<Text>, mut lift: impl FnMut(&str, &str)
         before = plain;
     }
     done
+}
+
+/// Returns a command line for a report: `[redacted]` replaces each secret, and each value of `NAME=value`, which is a
+/// variable for `env` and similar programs.
+pub fn without_values<S: AsRef<str>>(words: &[S]) -> Vec<String> {
+    const REDACTED: &str = "[redacted]";
+    let plain = |word: &S| vec![Piece::Plain(word.as_ref().to_owned())];
+    let shown = |text: Text| -> String {
+        let piece = |piece: &Piece| match piece {
+            Piece::Plain(plain) => plain.clone(),
+            Piece::Variable { .. } | Piece::Unknown => REDACTED.to_owned(),
+        };
+        text.iter().map(piece).collect()
+    };
+    let assigned = |word: String| match word.split_once('=') {
+        Some((name, value)) if is_variable(name) && !value.is_empty() => format!("{name}={REDACTED}"),
+        _ => word,
+    };
+    let words = without_secrets(words.iter().map(plain).collect(), |name, _| name.to_owned());
+    words.into_iter().map(shown).map(assigned).collect()
 }
 
 /// The name of a flag that takes the next word as its value.
@@ -117,6 +138,23 @@ fn whole(name: &str, text: &Text, lift: &mut impl FnMut(&str, &str) -> String) -
 mod tests {
     use super::*;
     use crate::text::{Dialect, Inputs, write};
+
+    #[test]
+    fn a_report_has_no_values_of_variables_and_no_secrets() {
+        for (line, expected) in [
+            (&["env", "KEY=abc", "A=1", "x", "--port=80"][..], "env KEY=[redacted] A=[redacted] x --port=80"),
+            (
+                &["docker", "run", "-e", "NAME=x", "-e", "NAME", "i"],
+                "docker run -e NAME=[redacted] -e NAME i",
+            ),
+            (&["x", "--api-key", "abc", "sk-abcdefgh12345678"], "x --api-key [redacted] [redacted]"),
+            (&["x", "--header", "Authorization: Bearer abc"], "x --header Authorization: Bearer [redacted]"),
+            (&["x", "postgres://me:pw123@h/d", "A="], "x postgres://me:[redacted]@h/d A="),
+            (&["npx", "-y", "@scope/pkg@1.2.3", "/home/me"], "npx -y @scope/pkg@1.2.3 /home/me"),
+        ] {
+            assert_eq!(without_values(line).join(" "), expected);
+        }
+    }
 
     #[test]
     fn secrets_in_command_lines_are_replaced() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::formats::{codex, listed, mcp_servers, opencode, vscode, zed};
+use crate::formats::{codex, listed, mcp_servers, opencode, registry, vscode, zed};
 use crate::note::Notes;
 use crate::server::Drafts;
 use crate::server::ForeignError;
@@ -25,11 +25,39 @@ pub enum Format {
     Zed,
     /// `{"servers": [{"id": …}]}`: `mcp-servers.json`.
     List,
+    /// `server.json` of the MCP registry.
+    Registry,
+    /// An `.mcpb` bundle; its manifest alone is not enough.
+    Bundle,
 }
 
 impl Format {
-    pub const ALL: [Self; 7] =
-        [Self::McpServers, Self::Gemini, Self::VsCode, Self::Codex, Self::OpenCode, Self::Zed, Self::List];
+    /// The formats of one file of text.
+    pub const ALL: [Self; 8] = [
+        Self::McpServers,
+        Self::Gemini,
+        Self::VsCode,
+        Self::Codex,
+        Self::OpenCode,
+        Self::Zed,
+        Self::List,
+        Self::Registry,
+    ];
+
+    /// The file in which a format is, for help.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::McpServers => "`mcpServers`: Claude Desktop, Claude Code, Cursor, Windsurf and others",
+            Self::Gemini => "Gemini CLI's `settings.json`",
+            Self::VsCode => "VS Code's `mcp.json`",
+            Self::Codex => "codex's `config.toml`",
+            Self::OpenCode => "`opencode.json`",
+            Self::Zed => "Zed's `settings.json`",
+            Self::List => "`{\"servers\": [{\"id\": …}]}`",
+            Self::Registry => "`server.json` of the MCP registry",
+            Self::Bundle => "an `.mcpb` bundle",
+        }
+    }
 
     /// The name in messages and flags.
     pub fn name(self) -> &'static str {
@@ -41,6 +69,8 @@ impl Format {
             Self::OpenCode => "opencode",
             Self::Zed => "zed",
             Self::List => "list",
+            Self::Registry => "server-json",
+            Self::Bundle => "mcpb",
         }
     }
 }
@@ -69,6 +99,8 @@ pub(crate) fn drafts(text: &str, hint: Option<Format>, notes: &mut Notes) -> Res
         Format::OpenCode => opencode::drafts(&root, notes),
         Format::Zed => zed::drafts(&root, notes),
         Format::List => listed::drafts(&root, notes),
+        Format::Registry => registry::drafts(&root, notes),
+        Format::Bundle => Err(ForeignError::NotTheBundle),
     };
     drafts.map(|drafts| Drafts { format, ..drafts })
 }
@@ -85,6 +117,12 @@ fn detected(root: &Map<String, Value>) -> Option<Format> {
     let object = |key: &str| root.get(key).and_then(Value::as_object);
     if let Some(servers) = object("mcpServers") {
         return Some(if is_gemini(root, servers) { Format::Gemini } else { Format::McpServers });
+    }
+    if is_registry(root) {
+        return Some(Format::Registry);
+    }
+    if root.contains_key("manifest_version") || root.contains_key("dxt_version") {
+        return Some(Format::Bundle);
     }
     if object("context_servers").is_some() {
         return Some(Format::Zed);
@@ -105,6 +143,13 @@ fn detected(root: &Map<String, Value>) -> Option<Format> {
     // `mcpServers` without the word around it.
     let bare = |value: &Value| value.get("command").or_else(|| value.get("url")).is_some();
     (!root.is_empty() && root.values().all(bare)).then_some(Format::McpServers)
+}
+
+/// A named server with packages or addresses, also as the registry's API returns it.
+fn is_registry(root: &Map<String, Value>) -> bool {
+    let inner = root.get("server").and_then(Value::as_object).unwrap_or(root);
+    let is_list = |key: &str| inner.get(key).is_some_and(Value::is_array);
+    inner.get("name").is_some_and(Value::is_string) && (is_list("packages") || is_list("remotes"))
 }
 
 /// Keys that only Gemini CLI has.

@@ -5,6 +5,7 @@ pub(crate) mod listed;
 pub(crate) mod mcp_servers;
 pub(crate) mod oauth;
 pub(crate) mod opencode;
+pub(crate) mod registry;
 pub(crate) mod vscode;
 pub(crate) mod zed;
 
@@ -19,8 +20,8 @@ use crate::server::MAX_SERVERS;
 /// The note on `trust`, `autoApprove` and similar keys.
 pub(crate) const NOT_ALLOWED: &str =
     "approvals of another program are not imported; set `permission` in the descriptor";
-pub(crate) const NO_SSE: &str = "it uses the old HTTP+SSE transport, which converse does not support: it is imported as \
-    `http` and not enabled; most such servers have a newer address, often with `/mcp` at its end";
+pub(crate) const OLD_SSE: &str = "it uses the old HTTP+SSE transport, which converse finds out itself; if the server has a newer \
+    address, often with `/mcp` at its end, put that into `url`";
 pub(crate) const NO_ENV_FILE: &str =
     "files with variables are not read; set the variables before converse starts";
 

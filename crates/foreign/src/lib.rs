@@ -14,8 +14,11 @@
 //! # Ok::<(), converse_foreign::ForeignError>(())
 //! ```
 //!
+//! [`Package`] is an `.mcpb` bundle or a plugin with its files, [`Client`] writes the entry for the
+//! gateway, also into the text of a file.
 //! [`read()`] converts the text of a file to descriptors, [`export()`] converts plans to JSON, [`Sketch`] writes new
-//! descriptors. All of it is pure: the caller reads and writes files and asks questions.
+//! descriptors, [`read_openapi()`] converts the operations of an OpenAPI document to tools. All of it is pure: the caller
+//! reads and writes files and asks questions.
 //!
 //! ```text
 //! text ── tree ──▶ JSON value ── format ──▶ drafts (as the other program means them)
@@ -27,6 +30,7 @@
 
 mod address;
 mod arguments;
+mod client;
 mod draft;
 mod entry;
 mod export;
@@ -35,6 +39,8 @@ mod format;
 mod formats;
 mod name;
 mod note;
+mod openapi;
+mod package;
 mod server;
 mod sketch;
 mod text;
@@ -46,8 +52,12 @@ mod variables;
 #[cfg(test)]
 mod tests;
 
+pub use arguments::without_values;
+pub use client::{Client, ClientPlace, GatewayAddress, MergeError, Merged};
 pub use export::{Exported, export};
 pub use format::Format;
 pub use note::Note;
+pub use openapi::{ApiOptions, ImportedApi, MAX_DOCUMENT, read_openapi};
+pub use package::{Package, PackageError, PackedFile, Source};
 pub use server::{ForeignError, Imported, MAX_BYTES, MAX_SERVERS, Oauth, Reach, Server, read};
 pub use sketch::{BadSketch, Kind as SketchKind, Sketch, SketchFile};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use converse_config::escape;
+use converse_config::{Code, escape};
 
 /// The largest number of notes; the rest is counted.
 const MAX_NOTES: usize = 500;
@@ -14,6 +14,8 @@ const MAX_SHOWN: usize = 80;
 pub struct Note {
     /// The name of the server in the file, escaped; `None` for the file as a whole.
     pub server: Option<String>,
+    /// For what `ensembles check` reports about the descriptor too.
+    pub code: Option<Code>,
     pub message: String,
 }
 
@@ -35,16 +37,21 @@ pub(crate) struct Notes {
 
 impl Notes {
     pub(crate) fn file(&mut self, message: impl Into<String>) {
-        self.push(None, message.into());
+        self.push(None, None, message.into());
     }
 
     pub(crate) fn server(&mut self, server: &str, message: impl Into<String>) {
-        self.push(Some(shown(server)), message.into());
+        self.push(Some(shown(server)), None, message.into());
     }
 
-    fn push(&mut self, server: Option<String>, message: String) {
+    /// A finding with a code, whose hint says what to do.
+    pub(crate) fn finding(&mut self, server: &str, code: Code, message: impl Into<String>) {
+        self.push(Some(shown(server)), Some(code), message.into());
+    }
+
+    fn push(&mut self, server: Option<String>, code: Option<Code>, message: String) {
         if self.list.len() < MAX_NOTES {
-            self.list.push(Note { server, message });
+            self.list.push(Note { server, code, message });
         } else {
             self.more += 1;
         }
@@ -52,7 +59,11 @@ impl Notes {
 
     pub(crate) fn into_list(mut self) -> Vec<Note> {
         if self.more > 0 {
-            self.list.push(Note { server: None, message: format!("and {} more notes", self.more) });
+            self.list.push(Note {
+                server: None,
+                code: None,
+                message: format!("and {} more notes", self.more),
+            });
         }
         self.list
     }

@@ -40,6 +40,8 @@ pub enum ForeignError {
     Missing { format: &'static str, key: &'static str },
     #[error("the file has more than {most} servers")]
     TooMany { most: usize },
+    #[error("this is the manifest of an `.mcpb` bundle: import the bundle itself")]
+    NotTheBundle,
 }
 
 /// The servers of a file.
@@ -100,6 +102,15 @@ pub struct Server {
     pub variables: Vec<String>,
 }
 
+impl Server {
+    /// Replaces a text in the command, the environment and the directory.
+    pub(crate) fn place(&mut self, from: &str, to: &str) {
+        let Reach::Stdio { command, environment, cwd } = &mut self.reach else { return };
+        let values = environment.iter_mut().map(|(_, value)| value);
+        command.iter_mut().chain(values).chain(cwd).for_each(|text| *text = text.replace(from, to));
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reach {
     Stdio { command: Vec<String>, environment: Vec<(String, String)>, cwd: Option<String> },
@@ -140,8 +151,12 @@ pub fn read(text: &str, hint: Option<Format>) -> Result<Imported, ForeignError> 
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut notes = Notes::default();
     let drafts = format::drafts(text, hint, &mut notes)?;
-    let servers = finished(&drafts, &mut notes);
-    Ok(Imported { format: drafts.format, servers, notes: notes.into_list() })
+    Ok(imported(&drafts, notes))
+}
+
+pub(crate) fn imported(drafts: &Drafts, mut notes: Notes) -> Imported {
+    let servers = finished(drafts, &mut notes);
+    Imported { format: drafts.format, servers, notes: notes.into_list() }
 }
 
 fn finished(drafts: &Drafts, notes: &mut Notes) -> Vec<Server> {

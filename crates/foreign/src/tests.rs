@@ -1,5 +1,6 @@
 //! Whole files in, whole descriptors out.
 
+mod elsewhere;
 mod nasty;
 mod programs;
 mod round_trip;

@@ -10,7 +10,7 @@ use crate::note::{Notes, quoted};
 use crate::server::ForeignError;
 
 /// Comments and trailing commas are common; other features of JSON5 are mistakes.
-const LENIENT: ParseOptions = ParseOptions {
+pub(crate) const LENIENT: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
     allow_loose_object_property_names: false,

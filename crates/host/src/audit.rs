@@ -5,7 +5,8 @@
 //! for a log (no home, a read-only one), the run continues with a warning, as it does without a session. Any other
 //! error in opening or writing it ends the run before anything is invoked.
 //!
-//! `serve` opens the log at its start and writes lines beside the calls: see `scribe`.
+//! `serve` opens the log at its start and writes lines beside the calls. A log that fails later is resumed as soon as that
+//! is possible: see `scribe`.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -27,9 +28,11 @@ use crate::secrets::Redactor;
 use crate::world::World;
 
 mod gathering;
+mod health;
 mod scribe;
 
 use gathering::Gathering;
+use health::Health;
 use scribe::{Scribe, Slip};
 
 /// Returns the path of the log; `None` without a home. A home that is not a directory, such as `/dev/null`, is none.
@@ -89,8 +92,8 @@ struct Book {
     /// Whether tools are replayed from a cassette.
     replayed: bool,
     log: Mutex<Log>,
-    /// For many concurrent calls.
-    gathers: bool,
+    /// Of a log for many concurrent calls.
+    health: Option<Arc<Health>>,
 }
 
 enum Log {
@@ -110,7 +113,7 @@ impl AuditSink {
         let warn = Arc::new(context.warner());
         let (redactor, place) = (context.redactor.clone(), place(world));
         let (log, replayed) = (Log::new(enabled), context.cassette.answers_for_tools());
-        Self::of(Arc::new(Book { place, session, redactor, warn, replayed, log, gathers: false }), None)
+        Self::of(Arc::new(Book { place, session, redactor, warn, replayed, log, health: None }), None)
     }
 
     fn of(book: Arc<Book>, client: Option<String>) -> Self {
@@ -126,9 +129,10 @@ impl AuditSink {
         warn: impl Fn(&str) + Send + Sync + 'static,
         world: &World,
     ) -> Result<Self, SinkError> {
-        let (warn, log) = (Arc::new(warn), Log::new(enabled));
-        let (place, session) = (place(world), Some(session));
-        let book = Book { place, session, redactor, warn, replayed: false, log, gathers: true };
+        let warn: Warn = Arc::new(warn);
+        let (place, session, log) = (place(world), Some(session), Log::new(enabled));
+        let health = Some(Arc::new(Health::new(Arc::clone(&warn))));
+        let book = Book { place, session, redactor, warn, replayed: false, log, health };
         book.open(&mut *book.log()?)?;
         Ok(Self::of(Arc::new(book), None))
     }
@@ -136,6 +140,16 @@ impl AuditSink {
     /// Returns a sink for one call of this client, which writes to the same log.
     pub fn for_client(&self, client: Option<String>) -> Self {
         Self::of(Arc::clone(&self.book), client)
+    }
+
+    /// Returns whether the log can be written, as far as known. A log that cannot is tried again once a second.
+    pub fn is_writable(&self) -> bool {
+        self.book.health.as_ref().is_none_or(|health| health.is_writable())
+    }
+
+    /// Number of times that the log failed.
+    pub fn failures(&self) -> u64 {
+        self.book.health.as_ref().map_or(0, |health| health.failures())
     }
 
     /// Waits until all events so far are written.
@@ -159,8 +173,10 @@ impl Book {
         };
         let redactor = self.redactor.clone();
         match AuditLog::open(path, Box::new(move |text| redactor.clean(text))) {
-            Ok(log) if self.gathers => handed(log, Arc::clone(&self.warn)).map_err(|error| failed(&error)),
-            Ok(log) => Ok(Log::Open(log)),
+            Ok(log) => match &self.health {
+                Some(health) => handed(log, &self.warn, health).map_err(|error| failed(&error)),
+                None => Ok(Log::Open(log)),
+            },
             Err(error @ AuditError::Unavailable { .. }) => {
                 (self.warn)(&format!("warning: tool calls are not audited: {error}"));
                 Ok(Log::Without)
@@ -180,13 +196,21 @@ impl Book {
         self.log.lock().map_err(|_| crashed())
     }
 
+    /// Syncs a log that this run has written. That of many clients is synced by its scribe.
+    fn commit(&self) -> Result<(), SinkError> {
+        match &mut *self.log()? {
+            Log::Open(log) => log.commit().map_err(|error| failed(&error)),
+            Log::Handed(_) | Log::Without | Log::Unopened => Ok(()),
+        }
+    }
+
     fn append(&self, records: Vec<Record>, durable: bool, slip: &Arc<Slip>) -> Result<(), SinkError> {
         let mut log = self.log()?;
         self.open(&mut log)?;
         match &mut *log {
             Log::Handed(scribe) => scribe.hand(records, durable, slip),
             Log::Open(log) => {
-                append(log, &records, World::now(), &self.warn).map_err(|error| failed(&error))?;
+                append(log, &[(&records, World::now())], &self.warn).map_err(|error| failed(&error))?;
                 if durable { log.commit().map_err(|error| failed(&error)) } else { Ok(()) }
             }
             Log::Without | Log::Unopened => Ok(()),
@@ -194,16 +218,39 @@ impl Book {
     }
 }
 
-fn handed(mut log: AuditLog, warn: Warn) -> Result<Log, AuditError> {
+fn handed(log: AuditLog, warn: &Warn, health: &Arc<Health>) -> Result<Log, AuditError> {
     let gathering = Gathering::begin(log.syncer()?);
-    Ok(Log::Handed(Scribe::begin(gathering, move |records, at| append(&mut log, records, at, &warn))))
+    let book = SharedLog { log, warn: Arc::clone(warn) };
+    Ok(Log::Handed(Scribe::begin(book, gathering, Arc::clone(health))))
+}
+
+/// A log that a scribe writes.
+struct SharedLog {
+    log: AuditLog,
+    warn: Warn,
+}
+
+impl scribe::Book for SharedLog {
+    fn append(&mut self, batches: &[(&[Record], Timestamp)]) -> Result<(), AuditError> {
+        append(&mut self.log, batches, &self.warn)
+    }
+
+    fn resume(&mut self, reason: &str) -> Result<Gathering, AuditError> {
+        self.log.resume(reason, World::now())?;
+        tell_repairs(&mut self.log, &self.warn);
+        Ok(Gathering::begin(self.log.syncer()?))
+    }
 }
 
 /// Appends the records, and says what had to be repaired for that.
-fn append(log: &mut AuditLog, records: &[Record], at: Timestamp, warn: &Warn) -> Result<(), AuditError> {
-    log.append(records, at)?;
-    log.repaired().into_iter().for_each(|repaired| warn(&format!("note: {repaired}")));
+fn append(log: &mut AuditLog, batches: &[(&[Record], Timestamp)], warn: &Warn) -> Result<(), AuditError> {
+    log.append_all(batches)?;
+    tell_repairs(log, warn);
     Ok(())
+}
+
+fn tell_repairs(log: &mut AuditLog, warn: &Warn) {
+    log.repaired().into_iter().for_each(|repaired| warn(&format!("note: {repaired}")));
 }
 
 impl AuditSink {
@@ -259,9 +306,9 @@ impl Sink for AuditSink {
                 }
                 self.append(vec![record], false)
             }
-            Event::Started(invocations) => {
+            Event::Started { invocations, has_effects } => {
                 let records = invocations.iter().map(|invocation| self.started(invocation)).collect();
-                self.append(records, true)
+                self.append(records, *has_effects)
             }
             Event::Finished { invocation, result, elapsed } => {
                 open.remove(&invocation.id);
@@ -272,16 +319,16 @@ impl Sink for AuditSink {
                 Some(asked) => self.append(vec![self.answered(&asked, result)], false),
                 None => Ok(()),
             },
+            Event::Done(_) => self.book.commit(),
             _ => Ok(()),
         }
     }
 
     fn settle(&self) -> BoxFuture<'_, Result<(), SinkError>> {
-        let scribe = match self.book.log().as_deref() {
-            Ok(Log::Handed(scribe)) => Ok(scribe.clone()),
-            Ok(_) => return std::future::ready(Ok(())).boxed(),
-            Err(error) => Err(error.clone()),
-        };
-        async move { scribe?.settle(&self.slip).await }.boxed()
+        match self.book.log().as_deref() {
+            Ok(Log::Handed(_)) => self.slip.settle().boxed(),
+            Ok(_) => std::future::ready(Ok(())).boxed(),
+            Err(error) => std::future::ready(Err(error.clone())).boxed(),
+        }
     }
 }

@@ -170,6 +170,16 @@ impl Catalogue {
         self.settings_trusted && self.steering.as_ref() == Some(steering)
     }
 
+    /// Returns whether the project was trusted `before`, and what it declares now is not.
+    pub fn has_lost_trust(&self, before: &Self) -> bool {
+        before.project_trusted && !self.project_trusted && !matches!(self.project, Ok(None))
+    }
+
+    /// Returns the directories that were searched.
+    pub fn directories(&self) -> impl Iterator<Item = &Path> {
+        self.roots.iter().map(|root| root.dir.as_path())
+    }
+
     /// Returns what the project's settings say to models.
     pub fn steering(&self) -> Option<&Steering> {
         self.steering.as_ref()

@@ -6,12 +6,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use converse_ensemble::{ConnectError, Connection, Ensemble, Instructions, Tool};
+use converse_ensemble::{ConnectError, Connection, Ensemble, Instructions, Relay, Tool};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
-use crate::cassette::mode::CassetteMode;
+use crate::cassette::CassetteMode;
 use crate::secrets::{Redactor, keys_of};
 use crate::telemetry::Telemetry;
 use crate::world::World;
@@ -139,6 +139,10 @@ impl<C: Connection> Connection for ProgressConnection<C> {
 
     fn instructions(&self) -> Option<Instructions> {
         self.inner.instructions()
+    }
+
+    fn relay(&self) -> Option<&dyn Relay> {
+        self.inner.relay()
     }
 
     fn disconnect(&self) -> BoxFuture<'_, ()> {

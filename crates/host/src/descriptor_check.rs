@@ -47,7 +47,7 @@ pub struct CheckReport {
     pub findings: Vec<RenderedFinding>,
     /// The descriptors that were read, valid or not, as they are shown.
     pub files: Vec<String>,
-    /// One line about each connected server.
+    /// One line about each connected server, and about what providers do with the tools of servers.
     pub servers: Vec<String>,
     ensembles: usize,
     tools: usize,
@@ -69,8 +69,8 @@ impl CheckReport {
         let mut findings: Vec<_> = diagnostics.map(|one| RenderedFinding::of(catalogue, one)).collect();
         findings.extend(servers.findings);
         findings.extend(providers::of_declared(options.providers, catalogue));
-        findings
-            .extend(providers::of_discovered(options.providers, &servers.tools).map(RenderedFinding::from));
+        let (rejected, harmless) = providers::of_discovered(options.providers, &servers.tools);
+        findings.extend(rejected.into_iter().map(RenderedFinding::from));
         findings.extend(of_settings(options.directories, catalogue, world));
 
         let declared: usize = catalogue.plans.iter().map(|plan| plan.invokers.len()).sum();
@@ -83,7 +83,8 @@ impl CheckReport {
         files.sort();
         files.dedup();
         let (ensembles, tools) = (catalogue.plans.len(), declared + servers.tools.len());
-        Ok(Self { findings, files, servers: servers.lines, ensembles, tools })
+        let servers = [servers.lines, harmless].concat();
+        Ok(Self { findings, files, servers, ensembles, tools })
     }
 
     /// Whether a file has an error. A server that cannot be connected does not count.
@@ -119,7 +120,7 @@ impl CheckReport {
 /// settings, except the settings next to the `ensembles/` of a project.
 fn of_settings(directories: &[PathBuf], catalogue: &Catalogue, world: &World) -> Vec<RenderedFinding> {
     let found = |files: &Files, plans: &[EnsemblePlan]| -> Vec<RenderedFinding> {
-        let found = files.findings().into_iter().chain(files.unused_rules(plans));
+        let found = files.findings().into_iter().chain(files.unused(plans));
         found.map(|(finding, text)| RenderedFinding { finding, text }).collect()
     };
     if directories.is_empty() {

@@ -80,7 +80,7 @@ impl Sink for EventSink {
             Happened::Restarted(restart) => {
                 send(Event::Retried { reason: restart.reason.to_owned(), discard: restart.discard });
             }
-            Happened::Started(invocations) => invocations.iter().for_each(|invocation| {
+            Happened::Started { invocations, .. } => invocations.iter().for_each(|invocation| {
                 let (id, tool) = (invocation.id.clone(), tool_name(&invocation.tool));
                 let arguments = Value::Object(invocation.arguments.object.clone());
                 send(Event::ToolStarted { id, tool, arguments });

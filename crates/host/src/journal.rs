@@ -10,14 +10,14 @@ use converse_session::{Body, Session, SessionError};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use crate::cassette::mode::CassetteMode;
+use crate::cassette::CassetteMode;
 
 type Clock = fn() -> Timestamp;
 
 /// Time between two lines with the text of a reply that is arriving.
 const PARTIAL_EVERY: Duration = Duration::from_secs(1);
 
-/// Writes the journal. Syncs it to disk before tools run and when a turn is complete. While a reply arrives, its text is
+/// Writes the journal. Syncs it to disk before tools with effects run, after they ran, and when a turn is complete. While a reply arrives, its text is
 /// written about once a second without a sync, so that a kill loses little of what was shown.
 pub struct JournalSink {
     book: Mutex<Book>,
@@ -127,7 +127,7 @@ impl JournalSink {
         {
             session.metadata.model = Some(model.to_owned());
             session.metadata.model_imported = false;
-            if let Err(error) = session.save_metadata() {
+            if let Err(error) = session.note_metadata() {
                 tracing::warn!(%error, "the session's metadata was not saved");
             }
         }
@@ -199,9 +199,9 @@ impl Sink for JournalSink {
                 let (id, decision) = ((*id).clone(), (*decision).clone());
                 self.append([Body::Decided { id, decision }], false)
             }
-            Event::Started(invocations) => {
+            Event::Started { invocations, has_effects } => {
                 let bodies = invocations.iter().map(|invocation| Body::Started { id: invocation.id.clone() });
-                self.append(bodies, true)
+                self.append(bodies, *has_effects)
             }
             Event::Used { usage, cost, model, provider, .. } => {
                 // A replayed reply costs nothing.
@@ -210,7 +210,7 @@ impl Sink for JournalSink {
                 self.append([Body::Used { usage: *usage, cost, model, provider }], false)
             }
             Event::Done(Ending::Postponed { ids }) => self.append([Body::Waiting { ids: ids.clone() }], true),
-            Event::Committed { .. } => self.append([], true),
+            Event::Committed { durable: true, .. } => self.append([], true),
             _ => Ok(()),
         }
     }
@@ -268,6 +268,30 @@ mod tests {
                 _ => None,
             })
         }
+    }
+
+    #[test]
+    fn only_what_has_effects_is_on_disk_before_it_runs() {
+        let desk = Desk::new();
+        let is_on_disk = || desk.sink.with(|session| session.journal.is_committed()).unwrap();
+        let turn = TurnId(1);
+        let call = converse_canister::Invocation {
+            turn,
+            id: converse_canister::InvocationId::of(turn, 0),
+            wire_id: None,
+            tool: "t".into(),
+            arguments: converse_canister::Arguments::parse("{}"),
+            seal: None,
+        };
+        for has_effects in [false, true, false] {
+            desk.hears(&Event::Started { invocations: std::slice::from_ref(&call), has_effects });
+            assert_eq!(is_on_disk(), has_effects);
+            desk.hears(&Event::Appended(&Canister::User(User::text("more"))));
+            desk.hears(&Event::Committed { turn, durable: has_effects });
+            assert_eq!(is_on_disk(), has_effects);
+        }
+        desk.sink.settle().unwrap();
+        assert!(is_on_disk());
     }
 
     async fn pass(milliseconds: u64) {

@@ -78,6 +78,8 @@ pub mod context;
 #[doc(hidden)]
 pub mod descriptor_check;
 #[doc(hidden)]
+pub mod descriptor_dir;
+#[doc(hidden)]
 pub mod doctor;
 #[doc(hidden)]
 pub mod explanation;

@@ -17,6 +17,7 @@ use converse_canister::{Digest, InvokerName};
 use converse_config::lock::{Lockfile, PinnedEnsemble};
 use converse_config::{EnsemblePlan, Root, Scope};
 use converse_ensemble::{Pins, lock_flag};
+use converse_mcp::OfferPins;
 
 pub use discovered::DiscoveredTools;
 pub(crate) use file::lock_path;
@@ -94,6 +95,15 @@ impl Lockfiles {
 }
 
 impl Lockfiles {
+    /// Returns what is accepted of the prompts and resources of an ensemble's server.
+    pub fn offers(&self, plan: &EnsemblePlan) -> OfferPins {
+        match self.of(plan).map(|locked| &locked.state) {
+            None | Some(State::Absent) => OfferPins::default(),
+            Some(State::Damaged(_)) => OfferPins::unknown(),
+            Some(State::Sound(lockfile)) => OfferPins::of(lockfile.ensembles.get(plan.name.as_str())),
+        }
+    }
+
     /// Returns the digest of the accepted instructions of an ensemble's server.
     pub fn instructions(&self, plan: &EnsemblePlan) -> Option<Digest> {
         let lockfile = self.of(plan).and_then(Locked::sound)?;

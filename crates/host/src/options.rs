@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use converse_canister::Cost;
 use converse_provider::Effort;
 
-use crate::cassette::mode::CassetteMode;
+use crate::cassette::CassetteMode;
 
 /// The options of a conversation. A missing option comes from the environment, the settings files or a default.
 #[derive(Debug, Clone, Default)]

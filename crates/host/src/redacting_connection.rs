@@ -3,14 +3,18 @@
 //! A tool that was given a key may repeat it (an error page, a debug line, a file). Without this the key would be
 //! stored on disk and sent to the provider.
 
+use std::future::ready;
 use std::sync::Arc;
 
 use converse_canister::{Arguments, Content};
+use converse_config::LogLevel;
 use converse_ensemble::{
-    Answer, ConnectError, Connection, Context, Ensemble, Instructions, Invocable, InvokeError, Tool,
+    Answer, ConnectError, Connection, Context, Ensemble, Instructions, Invocable, InvokeError, NoticeSender,
+    Notices, OfferKind, Relay, Tool,
 };
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use serde_json::Value;
 
 use crate::secrets::Redactor;
 
@@ -46,8 +50,45 @@ impl<C: Connection> Connection for RedactingConnection<C> {
         Some(instructions.shortened())
     }
 
+    fn relay(&self) -> Option<&dyn Relay> {
+        self.inner.relay().map(|_| self as &dyn Relay)
+    }
+
     fn disconnect(&self) -> BoxFuture<'_, ()> {
         self.inner.disconnect()
+    }
+}
+
+impl<C: Connection> Relay for RedactingConnection<C> {
+    fn notices(&self) -> Notices {
+        let redactor = self.redactor.clone();
+        let notices = self.inner.relay().map_or_else(|| NoticeSender::default().notices(), Relay::notices);
+        notices.cleaned(move |text| redactor.clean(text))
+    }
+
+    fn set_log_level(&self, level: LogLevel) {
+        self.inner.relay().into_iter().for_each(|relay| relay.set_log_level(level));
+    }
+
+    fn list(&self, kind: OfferKind) -> BoxFuture<'_, Result<Vec<Value>, String>> {
+        let Some(relay) = self.inner.relay() else { return ready(Ok(Vec::new())).boxed() };
+        let cleaned = |mut listed: Result<Vec<Value>, String>| {
+            match &mut listed {
+                Ok(entries) => entries.iter_mut().for_each(|entry| self.redactor.clean_json(entry)),
+                Err(why) => self.redactor.clean_text(why),
+            }
+            listed
+        };
+        relay.list(kind).map(cleaned).boxed()
+    }
+
+    fn readers(&self, ensemble: &Ensemble) -> Vec<Tool> {
+        self.wrapped(self.inner.relay().map(|relay| relay.readers(ensemble)).unwrap_or_default())
+    }
+
+    fn subscribe<'a>(&'a self, uri: &'a str, wanted: bool) -> BoxFuture<'a, Result<(), String>> {
+        let Some(relay) = self.inner.relay() else { return ready(Ok(())).boxed() };
+        relay.subscribe(uri, wanted).map(|done| done.map_err(|why| self.redactor.clean(&why))).boxed()
     }
 }
 

@@ -9,7 +9,7 @@ use converse_provider::{AuthScheme, processor_of};
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, stream};
 
-use crate::cassette::mode::CassetteMode;
+use crate::cassette::CassetteMode;
 use crate::http::HttpWire;
 use crate::model::Model;
 use crate::settings::Settings;

@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use converse_config::{
     Code, ContextPlan, Diagnostic, EnsemblePlan, Finding, LimitsPlan, Location, Permission, PresetPlan, Rule,
-    Scope, SettingsPlan, SourceMap, TimeoutsPlan, load_settings, unused_rules,
+    Scope, SettingsPlan, SourceMap, TimeoutsPlan, load_settings, unfit_views, unused_rules,
 };
 use converse_engine::{CompactionPolicy, Limits, RetryPolicy, Timeouts};
 use converse_provider::Controls;
 
 use crate::answer::ReplySchema;
 use crate::approvals;
-use crate::cassette::mode::CassetteMode;
+use crate::cassette::CassetteMode;
 use crate::catalogue::Catalogue;
 use crate::context::RunContext;
 use crate::failure::{Failure, Kind};
@@ -140,13 +140,15 @@ impl Files {
         Self { plan, sources, diagnostics, notes: Vec::new() }
     }
 
-    /// Rules in them that never decide anything, each as a finding and a picture; nothing while they have errors.
-    pub fn unused_rules(&self, plans: &[EnsemblePlan]) -> Vec<(Finding, String)> {
+    /// Rules in them that never decide anything, and views without a tool or with an argument that does not exist, each
+    /// as a finding and a picture; nothing while they have errors.
+    pub fn unused(&self, plans: &[EnsemblePlan]) -> Vec<(Finding, String)> {
         if self.diagnostics.iter().any(Diagnostic::is_error) {
             return Vec::new();
         }
         let told = |one: &Diagnostic| (one.finding(&self.sources), one.render(&self.sources));
-        unused_rules(&self.plan.rules, plans).iter().map(told).collect()
+        let (rules, views) = (unused_rules(&self.plan.rules, plans), unfit_views(&self.plan.views, plans));
+        rules.iter().chain(&views).map(told).collect()
     }
 
     /// All that was found in them, each as a finding and a picture.

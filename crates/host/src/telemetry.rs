@@ -1,31 +1,33 @@
 //! OpenTelemetry: durations of models and tools, exported by OTLP over HTTP if the environment names a collector.
 //!
-//! Spans are built from the loop's events when a turn has ended, and sent on a separate thread. Only the end of the
+//! Spans are built from the loop's events when a turn has ended, and sent on a separate thread. Calls of other programs
+//! are exported together, every few seconds. Only the end of the
 //! program waits for the collector, at most two seconds. Spans that cannot be sent are dropped. Texts, arguments,
 //! results and keys are never exported.
 
+mod calls;
 mod metrics;
 mod otlp;
-mod parent;
 mod sending;
 mod spans;
 mod target;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use converse_engine::{Event, Sink, SinkError};
+use converse_engine::{CallSpans, Event, Sink, SinkError};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::failure::Failure;
 use crate::secrets::{Redactor, Secret};
 use crate::world::World;
 
+use calls::Calls;
 use metrics::Metrics;
 use otlp::Resource;
 use sending::Sender;
-use spans::Trace;
-use target::{SetupNotice, Target};
+use spans::{Finished, Trace};
+use target::{Endpoint, SetupNotice, Target};
 
 /// Characters of a text: models invent names.
 const LONGEST: usize = 200;
@@ -34,7 +36,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// The exporter. Costs nothing if no collector is configured.
 #[derive(Debug, Default)]
-pub struct Telemetry(Option<Box<Exporter>>);
+pub struct Telemetry(Option<Arc<Exporter>>);
 
 #[derive(Debug)]
 struct Exporter {
@@ -42,6 +44,7 @@ struct Exporter {
     resource: Resource,
     redactor: Redactor,
     metrics: Mutex<Metrics>,
+    calls: Calls,
     /// Started by the first turn.
     sender: OnceLock<Sender>,
 }
@@ -53,8 +56,8 @@ impl Telemetry {
         redactor.learn(target.secrets().map(Secret::new));
         let resource = Resource::of(world);
         let metrics = Mutex::new(Metrics::new(World::now(), target.delta));
-        let redactor = redactor.clone();
-        Self(Some(Box::new(Exporter { target, resource, redactor, metrics, sender: OnceLock::new() })))
+        let (redactor, calls, sender) = (redactor.clone(), Calls::default(), OnceLock::new());
+        Self(Some(Arc::new(Exporter { target, resource, redactor, metrics, calls, sender })))
     }
 
     /// Returns warnings about the configuration, for the first turn.
@@ -84,11 +87,51 @@ impl Telemetry {
         Some(Listener { exporter, trace: Mutex::new(trace) })
     }
 
+    /// Returns the receiver of the calls that other programs make, if they are exported.
+    pub fn calls(&self) -> Option<Arc<dyn CallSpans>> {
+        let exporter = self.0.as_ref()?;
+        let wanted = exporter.target.traces_of_callers.is_some() || exporter.target.metrics.is_some();
+        wanted.then(|| Arc::clone(exporter) as Arc<dyn CallSpans>)
+    }
+
+    /// Exports the calls of the last seconds, if it is time. A program that runs for long calls it every second or so.
+    pub fn export_due(&self) {
+        if let Some(exporter) = &self.0 {
+            exporter.export_due();
+        }
+    }
+
     /// Sends the rest at the end of the program. Returns a warning if the time was not enough.
     pub fn settle(&self) -> Option<String> {
-        let sender = self.0.as_ref().and_then(|exporter| exporter.sender.get())?;
+        let exporter = self.0.as_ref()?;
+        exporter.export_spans();
+        exporter.export_metrics();
+        let sender = exporter.sender.get()?;
         let problem = sender.settle(LAST_WORDS)?;
         Some(format!("warning: not all data was sent to the OpenTelemetry collector: {problem}"))
+    }
+}
+
+impl Exporter {
+    fn send_spans(&self, endpoint: Option<&Endpoint>, finished: &[Finished]) {
+        if let Some(endpoint) = endpoint {
+            self.sender().send(endpoint, otlp::traces(finished, &self.resource, &|text| self.clean(text)));
+        }
+    }
+
+    fn send_metrics(&self) {
+        if let Some(endpoint) = &self.target.metrics {
+            let body = self.metrics.lock().body(World::now(), &self.resource, &|text| self.clean(text));
+            self.sender().send(endpoint, body);
+        }
+    }
+
+    fn sender(&self) -> &Sender {
+        self.sender.get_or_init(Sender::begin)
+    }
+
+    fn clean(&self, text: &str) -> String {
+        self.redactor.clean(text).chars().take(LONGEST).collect()
     }
 }
 
@@ -102,19 +145,10 @@ pub struct Listener<'a> {
 impl Listener<'_> {
     /// Ends the turn and exports its trace.
     pub fn end(self, failure: Option<&Failure>) {
-        let Exporter { target, resource, redactor, metrics, sender } = self.exporter;
-        let trace = self.trace.into_inner();
-        let finished = trace.end(failure.map(|failure| failure.code));
-        let mut metrics = metrics.lock();
-        metrics.add(&finished);
-        let clean = |text: &str| redactor.clean(text).chars().take(LONGEST).collect();
-        let sender = sender.get_or_init(Sender::begin);
-        if let Some(endpoint) = &target.traces {
-            sender.send(endpoint, otlp::traces(&finished, resource, &clean));
-        }
-        if let Some(endpoint) = &target.metrics {
-            sender.send(endpoint, metrics.body(World::now(), resource, &clean));
-        }
+        let finished = self.trace.into_inner().end(failure.map(|failure| failure.code));
+        self.exporter.metrics.lock().add(&finished);
+        self.exporter.send_spans(self.exporter.target.traces.as_ref(), &[finished]);
+        self.exporter.send_metrics();
     }
 
     fn trace(&self) -> MutexGuard<'_, Trace> {

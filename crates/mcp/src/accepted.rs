@@ -4,6 +4,8 @@
 //! tools are listed before the next call, and a changed tool is held back before anything is sent.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use converse_canister::{Digest, InvokerName};
 use converse_ensemble::{Definition, HoldReason, InvokeError};
@@ -11,14 +13,16 @@ use tokio::time::timeout;
 
 use crate::error::Failure;
 use crate::link::Link;
-use crate::listing::{self, sift};
+use crate::listing::{self, Entries, sift};
 use crate::server::{FlagGuard, RELIST};
 
-/// The accepted definition of a tool.
+/// The definition of a tool that was offered, and accepted if there is a lockfile.
 pub(crate) struct Accepted {
     pub(crate) digest: Digest,
     /// The command that accepts the tool again.
     pub(crate) anew: String,
+    /// Whether the tool must match. A lockfile may come while the tool is served.
+    pub(crate) is_verified: Arc<AtomicBool>,
 }
 
 /// Checks a tool. `name` is its name for the model.
@@ -28,6 +32,9 @@ pub(crate) async fn verify(
     accepted: &Accepted,
     name: &str,
 ) -> Result<(), InvokeError> {
+    if !accepted.is_verified.load(Ordering::Acquire) {
+        return Ok(());
+    }
     let late = Failure::Silent { request: "tools/list", limit: RELIST };
     match timeout(RELIST, is_unchanged(link, tool, accepted.digest)).await.unwrap_or(Err(late)) {
         Ok(true) => Ok(()),
@@ -40,13 +47,17 @@ pub(crate) async fn verify(
     }
 }
 
+/// The digests of the definitions in a list.
+pub(crate) fn definitions(entries: Entries) -> HashMap<InvokerName, Digest> {
+    let tools = sift(entries).tools.into_iter();
+    tools.map(|tool| (tool.name, Definition::raw(tool.raw).digest())).collect()
+}
+
 /// Returns whether the tool matches. Lists the tools if they may have changed; concurrent calls share one list.
 async fn is_unchanged(link: &Link, tool: &InvokerName, accepted: Digest) -> Result<bool, Failure> {
     let mut seen = link.seen.lock().await;
     if let Some(unseen) = FlagGuard::take(&link.handler.changed.unverified) {
-        let tools = sift(listing::list(link).await?).tools;
-        let digests = tools.into_iter().map(|tool| (tool.name, Definition::raw(tool.raw).digest()));
-        *seen = Some(digests.collect::<HashMap<_, _>>());
+        *seen = Some(definitions(listing::list(link).await?));
         unseen.done();
     }
     Ok(seen.as_ref().is_none_or(|seen| seen.get(tool) == Some(&accepted)))

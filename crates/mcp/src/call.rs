@@ -17,7 +17,7 @@ use crate::accepted::Accepted;
 use crate::http::{self, DeliveryError};
 use crate::in_flight::InFlightRequest;
 use crate::link::Link;
-use crate::rounds::RequestError;
+use crate::rounds::{Reply, RequestError};
 use crate::server::Server;
 use crate::{accepted, content, sanitize};
 
@@ -29,8 +29,8 @@ pub(crate) struct McpTool {
     pub(crate) server: Arc<Server>,
     pub(crate) name: InvokerName,
     pub(crate) policy: Policy,
-    /// The definition that was accepted in the lockfile, if any; the tool must match it when it is called.
-    pub(crate) accepted: Option<Accepted>,
+    /// The tool must match it when it is called, if there is a lockfile.
+    pub(crate) accepted: Accepted,
     /// The output schema, and its compiled form, set at the first result.
     pub(crate) output: Option<Arc<Value>>,
     pub(crate) compiled_output: OnceLock<Option<ArgumentsSchema>>,
@@ -76,8 +76,14 @@ impl McpTool {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let in_flight = InFlightRequest::for_call(context, self.policy.idle_timeout, deadline);
         match link.request_rounds(request, &in_flight).await {
-            Ok(text) => {
-                self.server.answered(&link);
+            Ok(Reply::HandedOn) => {
+                self.server.answered();
+                let answer = Answer::text("the server asks its client for input before it answers");
+                // It is not worth keeping for equal calls.
+                Ok(Answer { fresh_for: Some(Duration::ZERO), ..answer })
+            }
+            Ok(Reply::Result(text)) => {
+                self.server.answered();
                 let answer = self.parse_answer(&text)?;
                 let verbatim = context.host.is_verbatim().then(|| text.into());
                 Ok(Answer { verbatim, ..answer })
@@ -93,8 +99,14 @@ impl McpTool {
                 Err(InvokeError::Timeout(text).into())
             }
             Err(RequestError::InputRefused(why)) => {
-                self.server.answered(&link);
+                self.server.answered();
                 Err(InvokeError::Failed(link.redacted(why)).into())
+            }
+            Err(RequestError::TaskLost(why)) => {
+                self.server.answered();
+                let text =
+                    format!("the server began a task instead of answering, and {why}: outcome unknown");
+                Err(InvokeError::Interrupted(link.redacted(text)).into())
             }
             Err(RequestError::Failed(error)) => {
                 let is_new = which == Attempt::Last || link.begun >= begun;
@@ -106,9 +118,7 @@ impl McpTool {
     /// Returns a connection on which the tool matches its accepted definition.
     async fn ready(&self, name: &str, deadline: Instant) -> Result<Arc<Link>, InvokeError> {
         let link = self.server.link(deadline).await?;
-        if let Some(accepted) = &self.accepted {
-            accepted::verify(&link, &self.name, accepted, name).await?;
-        }
+        accepted::verify(&link, &self.name, &self.accepted, name).await?;
         Ok(link)
     }
 

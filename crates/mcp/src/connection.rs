@@ -2,12 +2,15 @@
 //! plan.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use converse_canister::Digest;
 use converse_config::{ConnectionPlan, EnsemblePlan, Grants, Policy, Scope, ToolFilter};
-use converse_ensemble::{ConnectError, Connection, Definition, Ensemble, Instructions, Tool, accepting};
+use converse_ensemble::{
+    ConnectError, Connection, Definition, Ensemble, Instructions, Relay, Tool, accepting,
+};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use rmcp::model::ServerCapabilities;
@@ -44,13 +47,13 @@ const CAPABILITY: usize = 100;
 /// The connection to the tools of one MCP server.
 pub struct McpConnection {
     name: String,
-    defaults: Policy,
-    policies: std::collections::BTreeMap<converse_canister::InvokerName, Policy>,
+    pub(crate) defaults: Policy,
+    pub(crate) policies: std::collections::BTreeMap<converse_canister::InvokerName, Policy>,
     filter: ToolFilter,
     /// Whether the server is started at its first call, provided that its tools are known from an earlier run.
     lazy: bool,
     /// Whether each tool must match the definition that was listed before it is called.
-    verify_accepted: bool,
+    verify_accepted: Arc<AtomicBool>,
     /// With `auth = "oauth"`.
     pub(crate) authority: Option<Arc<Authority>>,
     pub(crate) server: Arc<Server>,
@@ -75,13 +78,14 @@ impl McpConnection {
     }
 
     pub(crate) fn over(plan: &EnsemblePlan, server: Server) -> Self {
+        let _ = server.offers.accepting.set(accepting(&plan.origin));
         Self {
             name: plan.name.to_string(),
             defaults: plan.defaults.clone(),
             policies: plan.tools.clone(),
             filter: plan.filter.clone(),
             lazy: plan.lazy,
-            verify_accepted: false,
+            verify_accepted: Arc::default(),
             authority: None,
             server: Arc::new(server),
             survey: Mutex::default(),
@@ -94,11 +98,21 @@ impl McpConnection {
     /// are listed again before the first call.
     #[must_use]
     pub fn verify_accepted(self, verify_accepted: bool) -> Self {
-        Self { verify_accepted, ..self }
+        self.set_verify_accepted(verify_accepted);
+        self
+    }
+
+    /// Sets the same for a connection whose tools are already known.
+    pub fn set_verify_accepted(&self, verify_accepted: bool) {
+        self.verify_accepted.store(verify_accepted, Ordering::Release);
     }
 
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(crate) fn is_lazy(&self) -> bool {
+        self.lazy
     }
 
     /// Returns what the server reports about itself; `None` before it is connected or while a lazy server is not
@@ -112,7 +126,13 @@ impl McpConnection {
         let selection = Selection::new(&self.filter)?;
         if let Some(entries) = self.remembered() {
             *self.instructions.lock() = self.remembered_instructions();
+            if let Some(upstream) = self.upstream() {
+                upstream.remembered(self.lazy);
+            }
             return Ok(self.tools(ensemble, &selection, self.server.fit(sift(entries))));
+        }
+        if self.upstream().is_some() {
+            return Err(Failure::Pending);
         }
         let (link, entries) = self.server.connect().await?;
         let listed = self.noted(entries);
@@ -135,12 +155,19 @@ impl McpConnection {
             }
         };
         let listed = self.noted(entries);
+        if let Some(link) = self.upstream().and_then(|_| self.server.current()) {
+            self.note_instructions(&link);
+        }
         Some(self.tools(ensemble, &Selection::new(&self.filter).ok()?, listed))
     }
 
     fn remembered(&self) -> Option<Entries> {
-        let lists = self.lazy.then_some(&self.server.surroundings.lists)?;
-        Entries::read(&lists.get(&self.server.keys.list)?)
+        let is_used = self.lazy || self.upstream().is_some();
+        let lists = is_used.then_some(&self.server.surroundings.lists)?;
+        let keys = &self.server.keys;
+        // A lazy server stays with this list until its first call, so only the list of this directory will do.
+        let elsewhere = || if self.lazy { None } else { lists.get(&keys.elsewhere) };
+        Entries::read(&lists.get(&keys.list).or_else(elsewhere)?)
     }
 
     /// Returns the instructions that the server had when it was last started.
@@ -165,7 +192,11 @@ impl McpConnection {
         let (lists, key) = (&self.server.surroundings.lists, &self.server.keys.list);
         // Stored for every server: a lazy server is not started for its list, and `ensembles list` shows tools without
         // connecting.
-        lists.put(key, &entries.written());
+        let written = entries.written();
+        lists.put(key, &written);
+        if self.server.keys.elsewhere != *key {
+            lists.put(&self.server.keys.elsewhere, &written);
+        }
         self.server.fit(sift(entries))
     }
 
@@ -190,9 +221,11 @@ impl McpConnection {
             server: Arc::clone(&self.server),
             name: name.clone(),
             policy: policy.clone(),
-            accepted: self
-                .verify_accepted
-                .then(|| Accepted { digest: definition.digest(), anew: accepting(&ensemble.origin) }),
+            accepted: Accepted {
+                digest: definition.digest(),
+                anew: accepting(&ensemble.origin),
+                is_verified: Arc::clone(&self.verify_accepted),
+            },
             output,
             compiled_output: OnceLock::new(),
         };
@@ -231,6 +264,10 @@ impl Connection for McpConnection {
 
     fn instructions(&self) -> Option<Instructions> {
         self.instructions.lock().clone()
+    }
+
+    fn relay(&self) -> Option<&dyn Relay> {
+        Some(self)
     }
 
     fn disconnect(&self) -> BoxFuture<'_, ()> {

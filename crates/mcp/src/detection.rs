@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::Era;
 use crate::error::Failure;
 use crate::handshake::{HandshakeError, MODERN, no_common_version, refusal};
+use crate::task;
 
 /// Ids of the two requests. The protocol library counts from 0 and never reaches them.
 const DISCOVER_ID: i64 = 1_000_000_001;
@@ -89,11 +90,13 @@ fn reason(first: Era, refused: [Option<Failure>; 2]) -> Failure {
 fn request(era: Era, client: &ClientConfig) -> ClientJsonRpcMessage {
     match era {
         Era::Modern => {
+            let mut capabilities = client.capabilities.clone();
+            task::declare(&mut capabilities);
             let mut discover = DiscoverRequest::new(DiscoverRequestParams {});
             discover.extensions.insert(RequestMetaObject::with_client_context(
                 MODERN,
                 client.client_info.clone(),
-                client.capabilities.clone(),
+                capabilities,
             ));
             ClientJsonRpcMessage::request(
                 ClientRequest::DiscoverRequest(discover),

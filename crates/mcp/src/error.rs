@@ -43,6 +43,12 @@ pub(crate) enum Failure {
     /// The server sent something that is not an answer.
     #[error("{0}")]
     Nonsense(String),
+    /// The server refuses `initialize` as one of the old HTTP+SSE transport does.
+    #[error(
+        "{0}, and the address opens no event stream of the old HTTP+SSE transport: the path of `url` may be wrong, it \
+         often ends in `/mcp`"
+    )]
+    NoHandshake(String),
     /// A request got no answer in time.
     #[error("the server did not answer `{request}` within {} s", limit.as_secs_f64())]
     Silent { request: &'static str, limit: Duration },
@@ -52,6 +58,9 @@ pub(crate) enum Failure {
     Version(String),
     #[error("no common protocol version: the server supports {0}")]
     Versions(String),
+    /// The keeper connects it later.
+    #[error("the server is being connected")]
+    Pending,
     #[error("the server's list of {what} does not end: {why}")]
     Endless { what: &'static str, why: String },
 }
@@ -109,6 +118,7 @@ impl Failure {
             Self::Ended(text) => Self::Ended(clean(text)),
             Self::Refused(text) => Self::Refused(clean(text)),
             Self::Nonsense(text) => Self::Nonsense(clean(text)),
+            Self::NoHandshake(text) => Self::NoHandshake(clean(text)),
             other => other,
         }
     }

@@ -6,26 +6,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use converse_ensemble::ToolProgress;
+use converse_ensemble::{OfferKind, ServerNotice, ToolProgress};
 use rmcp::model::{
     ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult,
     ElicitRequestParams, ElicitResult, ErrorCode, Implementation, ListRootsResult,
-    LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion, ServerNotification,
-    SubscriptionFilter,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion,
+    ResourceUpdatedNotificationParam, ServerCapabilities, ServerNotification, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, RoleClient};
 use rmcp::{ClientHandler, ErrorData};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::task::AbortHandle;
 
 use crate::Era;
 use crate::error::ConnectionEnd;
-use crate::in_flight::InFlightRequests;
-use crate::log::Log;
+use crate::in_flight::{InFlightRequests, LogReader};
+use crate::log::{self, Log};
 use crate::progress::ProgressListeners;
 use crate::sanitize;
 use crate::server_requests::{Asker, ServerRequestHandler};
+use crate::task;
 
 /// Limit for the answer to a subscription.
 const SUBSCRIBE: Duration = Duration::from_secs(10);
@@ -58,6 +60,8 @@ pub(crate) struct Handler {
     pub(crate) changed: Arc<ToolListChanged>,
     pub(crate) server_requests: Arc<ServerRequestHandler>,
     pub(crate) in_flight_requests: InFlightRequests,
+    /// The era in which the server is spoken to.
+    era: Option<Era>,
     log: Arc<Log>,
     end: ConnectionEnd,
 }
@@ -67,27 +71,65 @@ impl Handler {
         Self { server_requests: Arc::clone(server_requests), end: end.clone(), ..Self::default() }
     }
 
-    /// Subscribes to changes of a modern server's tools; legacy servers announce them without a subscription. A
-    /// subscription that the server ends is not renewed.
+    /// Declares what is for servers of this era only.
+    pub(crate) fn in_era(self, era: Era) -> Self {
+        Self { era: Some(era), ..self }
+    }
+
+    /// Subscribes to changes of a modern server's lists; legacy servers announce them without a subscription. Only a
+    /// gateway wants to know of other lists than the tools. A subscription that the server ends is not renewed.
     /// <https://modelcontextprotocol.io/specification/draft/basic/utilities/subscriptions> (checked 2026-11).
     pub(crate) fn subscribe(&self, peer: &Peer<RoleClient>, era: Era) {
-        let tools = peer.peer_info().and_then(|info| info.capabilities.tools.clone());
-        if era == Era::Legacy || tools.and_then(|tools| tools.list_changed) != Some(true) {
+        let Some(info) = peer.peer_info() else { return };
+        // Whoever listed them before has an old list.
+        if info.capabilities.resources.is_some() {
+            self.list_changed(OfferKind::Resources);
+        }
+        if info.capabilities.prompts.is_some() {
+            self.list_changed(OfferKind::Prompts);
+        }
+        if era == Era::Legacy {
             return;
         }
-        let (peer, changed) = (peer.clone(), Arc::clone(&self.changed));
-        tokio::spawn(async move {
-            let filter = SubscriptionFilter::builder().tools_list_changed().build();
+        let filter = list_filter(&info.capabilities, self.server_requests.responders.to_client);
+        if filter != SubscriptionFilter::builder().build() {
+            self.listen(peer, filter);
+        }
+    }
+
+    /// Listens to a modern server until the connection or the task ends.
+    pub(crate) fn listen(&self, peer: &Peer<RoleClient>, filter: SubscriptionFilter) -> AbortHandle {
+        let (peer, handler) = (peer.clone(), self.clone());
+        let listening = tokio::spawn(async move {
             let Ok(Ok(mut subscription)) = tokio::time::timeout(SUBSCRIBE, peer.listen(filter)).await else {
-                tracing::debug!("a server declares `tools.listChanged` but refused the subscription");
+                tracing::debug!("a server declares changes of its lists but refused the subscription");
                 return;
             };
             while let Ok(Some(notification)) = subscription.next().await {
-                if matches!(notification, ServerNotification::ToolListChangedNotification(_)) {
-                    changed.mark();
+                match notification {
+                    ServerNotification::ToolListChangedNotification(_) => handler.changed.mark(),
+                    ServerNotification::ResourceListChangedNotification(_) => {
+                        handler.list_changed(OfferKind::Resources);
+                    }
+                    ServerNotification::PromptListChangedNotification(_) => {
+                        handler.list_changed(OfferKind::Prompts);
+                    }
+                    ServerNotification::ResourceUpdatedNotification(updated) => {
+                        handler.updated(updated.params.uri);
+                    }
+                    _ => {}
                 }
             }
         });
+        listening.abort_handle()
+    }
+
+    fn list_changed(&self, kind: OfferKind) {
+        self.server_requests.notices.send(ServerNotice::Changed(kind));
+    }
+
+    fn updated(&self, uri: String) {
+        self.server_requests.notices.send(ServerNotice::Updated { uri });
     }
 
     /// Answers a request of the server until it is answered, cancelled or no longer relevant.
@@ -112,6 +154,18 @@ impl Handler {
     }
 }
 
+/// Returns the lists whose changes a modern server announces, of those that are wanted.
+fn list_filter(capabilities: &ServerCapabilities, all: bool) -> SubscriptionFilter {
+    let mut filter = SubscriptionFilter::builder().build();
+    let tools = capabilities.tools.as_ref().and_then(|tools| tools.list_changed);
+    let resources = capabilities.resources.as_ref().and_then(|resources| resources.list_changed);
+    let prompts = capabilities.prompts.as_ref().and_then(|prompts| prompts.list_changed);
+    filter.tools_list_changed = tools.filter(|announced| *announced);
+    filter.resources_list_changed = resources.filter(|announced| *announced && all);
+    filter.prompts_list_changed = prompts.filter(|announced| *announced && all);
+    filter
+}
+
 fn withdrawn() -> ErrorData {
     ErrorData::internal_error("the request was cancelled", None)
 }
@@ -119,11 +173,12 @@ fn withdrawn() -> ErrorData {
 impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         // The version for `initialize`; the library's default has no `initialize`.
-        ClientConfig::new(
-            self.server_requests.capabilities(),
-            Implementation::new("converse", env!("CARGO_PKG_VERSION")),
-        )
-        .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+        let mut capabilities = self.server_requests.capabilities();
+        if self.era == Some(Era::Modern) {
+            task::declare(&mut capabilities);
+        }
+        ClientConfig::new(capabilities, Implementation::new("converse", env!("CARGO_PKG_VERSION")))
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     /// Used over HTTP. Over stdio, forms arrive as custom requests (below).
@@ -170,9 +225,29 @@ impl ClientHandler for Handler {
         log: LoggingMessageNotificationParam,
         _: NotificationContext<RoleClient>,
     ) {
-        if let Some(message) = self.log.record(&self.server_requests.ensemble, &log) {
-            self.in_flight_requests.report(|| ToolProgress::Log { message });
+        let text = self.log.record(&self.server_requests.ensemble, &log);
+        let log = log::server_log(log);
+        match self.in_flight_requests.log_reader() {
+            LogReader::Call(host) => host.log(log, text),
+            LogReader::Anyone => self.server_requests.notices.send(ServerNotice::Log(log)),
+            LogReader::Unknown => self.log.withhold(&self.server_requests.ensemble),
         }
+    }
+
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.list_changed(OfferKind::Resources);
+    }
+
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.list_changed(OfferKind::Prompts);
+    }
+
+    async fn on_resource_updated(
+        &self,
+        updated: ResourceUpdatedNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.updated(updated.uri);
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {

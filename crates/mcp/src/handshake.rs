@@ -61,7 +61,7 @@ where
         Era::Modern => ClientLifecycleMode::Discover { preferred_versions: vec![MODERN] },
         Era::Legacy => ClientLifecycleMode::Initialize,
     };
-    let service = handler.serve_with_lifecycle(Replaying { inner, replay }, lifecycle).await;
+    let service = handler.in_era(era).serve_with_lifecycle(Replaying { inner, replay }, lifecycle).await;
     let service = service.map_err(handshake_error)?;
     let version = service.peer_info().map(|info| info.protocol_version.clone()).unwrap_or_default();
     if ProtocolVersion::KNOWN_VERSIONS.contains(&version) {
@@ -75,8 +75,8 @@ where
 fn handshake_error(error: ClientInitializeError) -> HandshakeError {
     HandshakeError::Failed(match error {
         ClientInitializeError::ConnectionClosed(_) => return HandshakeError::Closed,
-        ClientInitializeError::TransportError { error, .. } => match http::delivery_error(&error) {
-            Some(fault) => fault.into(),
+        ClientInitializeError::TransportError { error, .. } => match http::handshake_failure(&error) {
+            Some(failure) => failure,
             None => return HandshakeError::Closed,
         },
         ClientInitializeError::JsonRpcError(error) => refusal(&error),

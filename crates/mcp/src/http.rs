@@ -9,6 +9,7 @@ mod client;
 mod credentials;
 mod error;
 mod events;
+mod old;
 mod parameters;
 mod response;
 mod stream;
@@ -32,7 +33,8 @@ use crate::handler::ToolListChanged;
 use crate::sanitize;
 pub(crate) use client::{Client, MAX_WAIT};
 pub(crate) use credentials::Bearer;
-pub(crate) use error::{DeliveryError, delivery_error, is_lost};
+pub(crate) use error::{DeliveryError, delivery_error, handshake_failure, is_lost};
+use old::EventStreamAddress;
 pub(crate) use parameters::Parameters;
 
 /// Number of requests in flight; further ones wait.
@@ -55,6 +57,8 @@ pub(crate) struct HttpEndpoint {
 pub(crate) struct Route {
     pub(crate) transport: StreamableHttpClientTransport<Client>,
     pub(crate) secrets: Vec<String>,
+    /// For a server that does not answer on `transport`.
+    pub(crate) old: EventStreamAddress,
 }
 
 impl HttpEndpoint {
@@ -85,13 +89,15 @@ impl HttpEndpoint {
         }
         let client = (surroundings.http)(https).map_err(Failure::Unusable)?;
         let client = Client::new(client, self.bearer.clone(), Arc::clone(&self.parameters), changed);
+        let old =
+            EventStreamAddress { client: client.clone(), url: address.clone(), headers: headers.clone() };
         let mut config = StreamableHttpClientTransportConfig::with_uri(address).custom_headers(headers);
         config.max_concurrent_requests = MAX_CALLS;
         // The default of the library resumes a broken event stream without limit.
         let mut retries = ExponentialBackoff::default();
         (retries.max_times, retries.max_delay) = (Some(MAX_RESUMES), Some(MAX_RESUME_DELAY));
         config.retry_config = Arc::new(retries);
-        Ok(Route { transport: StreamableHttpClientTransport::with_client(client, config), secrets })
+        Ok(Route { transport: StreamableHttpClientTransport::with_client(client, config), secrets, old })
     }
 }
 

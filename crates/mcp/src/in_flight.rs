@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use converse_ensemble::{Context, CostMeter, Host, PausableClock, PauseGuard, ToolProgress};
+use converse_ensemble::{Context, CostMeter, Host, PausableClock, PauseGuard};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -71,6 +71,28 @@ struct State {
     running: BTreeMap<u64, Entry>,
     /// Number of open questions.
     open: usize,
+    /// For whom the connection has had calls of clients so far.
+    principals: Principals,
+}
+
+/// For whom a connection has had calls of clients. A message that names no call may belong to a call that has ended.
+#[derive(Debug, Default)]
+enum Principals {
+    #[default]
+    None,
+    One(Arc<str>),
+    Several,
+}
+
+/// Who gets a log message of a server, which does not say to which call it belongs.
+#[derive(Debug)]
+pub(crate) enum LogReader {
+    /// The only request in flight.
+    Call(Host),
+    /// It belongs to no call, or to one of several calls for the same principal.
+    Anyone,
+    /// The connection has had calls for several principals, so nobody gets it.
+    Unknown,
 }
 
 #[derive(Debug)]
@@ -93,6 +115,9 @@ pub(crate) struct OpenQuestion(InFlightRequests);
 impl InFlightRequests {
     pub(crate) fn register(&self, request: &InFlightRequest) -> InFlightGuard {
         let mut state = self.lock();
+        if let Some(client) = request.host.client() {
+            state.principals.add(client.principal());
+        }
         let number = state.next;
         state.next += 1;
         let paused = (state.open > 0).then(|| request.clock.pause());
@@ -130,16 +155,35 @@ impl InFlightRequests {
         self.lock().running.values().next().map(|entry| entry.request.clone())
     }
 
-    /// Reports to the only request in flight; with several, the target is unknown and nothing is reported.
-    pub(crate) fn report(&self, word: impl FnOnce() -> ToolProgress) {
+    /// Returns what `of` finds for the oldest request, if it finds something for each request.
+    pub(crate) fn first_if_all<T>(&self, of: impl Fn(&InFlightRequest) -> Option<T>) -> Option<T> {
+        let found: Option<Vec<T>> = self.lock().running.values().map(|entry| of(&entry.request)).collect();
+        found?.into_iter().next()
+    }
+
+    /// Returns who gets a log message that arrives now.
+    pub(crate) fn log_reader(&self) -> LogReader {
         let state = self.lock();
-        if let (1, Some(entry)) = (state.running.len(), state.running.values().next()) {
-            entry.request.host.say(word());
+        let mut running = state.running.values();
+        match (&state.principals, running.next(), running.next()) {
+            (Principals::Several, ..) => LogReader::Unknown,
+            (_, Some(only), None) => LogReader::Call(only.request.host.clone()),
+            _ => LogReader::Anyone,
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.state.lock()
+    }
+}
+
+impl Principals {
+    fn add(&mut self, principal: Arc<str>) {
+        *self = match std::mem::take(self) {
+            Self::None => Self::One(principal),
+            Self::One(known) if known == principal => Self::One(known),
+            Self::One(_) | Self::Several => Self::Several,
+        };
     }
 }
 

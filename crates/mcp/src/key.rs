@@ -15,6 +15,8 @@ pub(crate) struct Keys {
     pub(crate) era: String,
     /// Key of the tools. Also depends on the directory and the variables or headers.
     pub(crate) list: String,
+    /// Key of the tools in any directory.
+    pub(crate) elsewhere: String,
 }
 
 impl Keys {
@@ -25,20 +27,22 @@ impl Keys {
 
     /// Computes the keys. `workspace` is the working directory of stdio servers without a `cwd`.
     pub(crate) fn of(way: &TransportPlan, workspace: &Path) -> Self {
-        let (era, list) = match way {
+        let (era, list, elsewhere) = match way {
             TransportPlan::Stdio { command, environment, cwd } => {
                 let place = cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd));
                 let bound = cwd.is_some() || command.iter().any(names_a_place);
                 let era = format!("stdio {command:?} {:?}", bound.then_some(&place));
                 let list = format!("{era} {place:?} {environment:?}");
-                (era, list)
+                let elsewhere = format!("elsewhere {era} {environment:?}");
+                (era, list, elsewhere)
             }
             TransportPlan::Http { url, headers } => {
-                (format!("http {url:?}"), format!("http {url:?} {headers:?}"))
+                let list = format!("http {url:?} {headers:?}");
+                (format!("http {url:?}"), list.clone(), list)
             }
         };
         // Earlier versions stored an era also for servers that were only slow, under the key without this word.
-        Self { era: hash(&format!("answered {era}")), list: hash(&list) }
+        Self { era: hash(&format!("answered {era}")), list: hash(&list), elsewhere: hash(&elsewhere) }
     }
 }
 
@@ -87,6 +91,8 @@ mod tests {
             assert_eq!(here.era == there.era, same_era, "{command:?} {cwd:?}");
             let same_list = cwd.is_some_and(|cwd| cwd.starts_with('/'));
             assert_eq!(here.list == there.list, same_list, "{command:?} {cwd:?}");
+            assert_eq!(here.elsewhere == there.elsewhere, same_era, "{command:?} {cwd:?}");
+            assert_ne!(here.elsewhere, here.list);
         }
     }
 
@@ -106,6 +112,7 @@ mod tests {
             let (one, other) = (Keys::of(&one, Path::new("/")), Keys::of(&other, Path::new("/")));
             assert_eq!(one.era, other.era);
             assert_ne!(one.list, other.list);
+            assert_ne!(one.elsewhere, other.elsewhere);
             assert_ne!(one.list, one.era);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use converse_canister::{Digest, InvokerName};
@@ -11,8 +11,10 @@ use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, ServerPeerInfo};
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::error::{ConnectionEnd, EndCause, Failure};
 use crate::handler::Handler;
@@ -84,7 +86,7 @@ pub(crate) struct Link {
     /// Consecutive failed listings after a change.
     pub(crate) missed: AtomicU32,
     /// Whether new calls need another connection. Calls in flight continue.
-    pub(crate) retired: AtomicBool,
+    pub(crate) retired: CancellationToken,
     pub(crate) begun: Instant,
     /// `None` once the connection is closed.
     service: tokio::sync::Mutex<Option<Service>>,
@@ -196,15 +198,37 @@ impl Link {
         let end = ConnectionEnd::default();
         let handler = Handler::new(server_requests, &end);
         let route = endpoint.route(surroundings, Arc::clone(&handler.changed))?;
-        match handshake(route.transport, handler.clone(), mode, end.clone()).await {
-            Ok((service, era)) => Ok(Self::new(service, era, handler, end, None, Some(route.secrets))),
+        let failure = match Self::open_remote(route.transport, handler, end, mode, &route.secrets).await {
+            Err(failure @ Failure::NoHandshake(_)) if mode == Mode::Only(Era::Legacy) => failure,
+            opened => return opened,
+        };
+        let end = ConnectionEnd::default();
+        match route.old.open(end.clone()).await {
+            Ok(Some(transport)) => {
+                let handler = Handler::new(server_requests, &end);
+                Self::open_remote(transport, handler, end, mode, &route.secrets).await
+            }
+            Ok(None) => Err(failure),
+            Err(failure) => Err(failure.without(&route.secrets)),
+        }
+    }
+
+    async fn open_remote(
+        transport: impl Transport<RoleClient> + 'static,
+        handler: Handler,
+        end: ConnectionEnd,
+        mode: Mode,
+        secrets: &[String],
+    ) -> Result<Self, Failure> {
+        match handshake(transport, handler.clone(), mode, end.clone()).await {
+            Ok((service, era)) => Ok(Self::new(service, era, handler, end, None, Some(secrets.to_vec()))),
             Err(HandshakeError::Closed) => match end.cause() {
                 Some(EndCause::GivenUp(reason)) => Err(Failure::Ended(reason)),
                 _ => Err(Failure::Nonsense(
                     "the server's answer to the handshake could not be read".to_owned(),
                 )),
             },
-            Err(HandshakeError::Failed(failure)) => Err(failure.without(&route.secrets)),
+            Err(HandshakeError::Failed(failure)) => Err(failure.without(secrets)),
         }
     }
 
@@ -219,7 +243,8 @@ impl Link {
     ) -> Self {
         let peer = service.peer().clone();
         handler.subscribe(&peer, era);
-        log::set_level(&peer, era, handler.server_requests.grants.log_level);
+        handler.server_requests.subscriptions.resume(&handler, &peer, era);
+        log::set_level(&peer, era, handler.server_requests.log_level());
         Self {
             peer,
             era,
@@ -227,7 +252,7 @@ impl Link {
             end,
             seen: tokio::sync::Mutex::default(),
             missed: AtomicU32::new(0),
-            retired: AtomicBool::new(false),
+            retired: CancellationToken::new(),
             begun: Instant::now(),
             service: tokio::sync::Mutex::new(Some(service)),
             process,
@@ -237,7 +262,7 @@ impl Link {
     }
 
     pub(crate) fn is_alive(&self) -> bool {
-        !self.retired.load(Ordering::Relaxed) && !self.end.is_over() && !self.peer.is_transport_closed()
+        !self.retired.is_cancelled() && !self.end.is_over() && !self.peer.is_transport_closed()
     }
 
     pub(crate) fn info(&self) -> Option<Arc<ServerPeerInfo>> {

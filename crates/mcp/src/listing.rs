@@ -40,7 +40,7 @@ pub(crate) struct Listed {
 }
 
 /// The entries of a list as the server wrote them.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Entries(Vec<Box<RawValue>>);
 
 impl Entries {

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use converse_config::LogLevel;
+use converse_ensemble::ServerLog;
 use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam, RequestMetaObject, SetLevelRequestParams};
@@ -32,6 +33,8 @@ struct Window {
     began: Option<Instant>,
     lines: u32,
     dropped: u64,
+    /// Messages that no client got, because nobody knows whose call they belong to.
+    withheld: u64,
 }
 
 impl Log {
@@ -61,6 +64,17 @@ impl Log {
             }
         }
         None
+    }
+
+    /// Counts a message that no client gets, and logs the count each time that it has doubled.
+    pub(crate) fn withhold(&self, ensemble: &str) {
+        let mut window = self.0.lock();
+        window.withheld += 1;
+        if window.withheld.is_power_of_two() {
+            let count = window.withheld;
+            tracing::info!(target: "converse_mcp::server", ensemble, "{count} log messages were passed on to no client: \
+                several principals call this server, and a message does not say whose call it belongs to");
+        }
     }
 
     /// Counts a line. Returns the number of lines dropped before it, or `None` if the line itself is dropped.
@@ -98,6 +112,21 @@ pub(crate) fn meta(era: Era, level: Option<LogLevel>) -> Option<RequestMetaObjec
     let mut meta = RequestMetaObject::new();
     meta.set_log_level(of(level));
     Some(meta)
+}
+
+/// Returns the message as the server wrote it, for clients of a gateway.
+pub(crate) fn server_log(log: LoggingMessageNotificationParam) -> ServerLog {
+    let level = match log.level {
+        LoggingLevel::Debug => LogLevel::Debug,
+        LoggingLevel::Info => LogLevel::Info,
+        LoggingLevel::Notice => LogLevel::Notice,
+        LoggingLevel::Warning => LogLevel::Warning,
+        LoggingLevel::Error => LogLevel::Error,
+        LoggingLevel::Critical => LogLevel::Critical,
+        LoggingLevel::Alert => LogLevel::Alert,
+        LoggingLevel::Emergency => LogLevel::Emergency,
+    };
+    ServerLog { level, logger: log.logger, data: log.data }
 }
 
 fn of(level: LogLevel) -> LoggingLevel {

@@ -19,6 +19,8 @@ use crate::error::Failure;
 use crate::in_flight::InFlightRequest;
 use crate::link::{Link, NoAnswer};
 use crate::pages::{self, Kind, Offered};
+use crate::rounds::Reply;
+use crate::server::Server;
 use crate::{
     McpConnection, Part, Prompt, PromptMessage, Reference, Resource, Template, completion, prompts,
     resources, sanitize,
@@ -29,7 +31,7 @@ const LIST: Duration = Duration::from_secs(30);
 /// Limit for a resource or a prompt, which the server may have to fetch first.
 const READ: Duration = Duration::from_secs(60);
 /// Limit for completions, which are not worth a longer wait.
-const SUGGEST: Duration = Duration::from_secs(3);
+pub(crate) const SUGGEST: Duration = Duration::from_secs(3);
 /// `resource not found` up to 2025-11-25. Later versions, and prompts in every version, use `invalid params`.
 const NOT_FOUND: i32 = -32002;
 
@@ -51,7 +53,7 @@ impl McpConnection {
     ///
     /// The server cannot be connected, or did not send a valid list in time.
     pub async fn resources(&self) -> Result<Offered<Resource>, OfferError> {
-        Ok(Offered::read(self.listed(Kind::Resources).await?, resources::resource))
+        Ok(Offered::read(self.server.listed(Kind::Resources).await?, resources::resource))
     }
 
     /// Lists the resource templates.
@@ -60,7 +62,7 @@ impl McpConnection {
     ///
     /// As for [`McpConnection::resources`].
     pub async fn templates(&self) -> Result<Offered<Template>, OfferError> {
-        Ok(Offered::read(self.listed(Kind::Templates).await?, resources::template))
+        Ok(Offered::read(self.server.listed(Kind::Templates).await?, resources::template))
     }
 
     /// Lists the prompts.
@@ -69,7 +71,7 @@ impl McpConnection {
     ///
     /// As for [`McpConnection::resources`].
     pub async fn prompts(&self) -> Result<Offered<Prompt>, OfferError> {
-        Ok(Offered::read(self.listed(Kind::Prompts).await?, prompts::prompt))
+        Ok(Offered::read(self.server.listed(Kind::Prompts).await?, prompts::prompt))
     }
 
     /// Reads a resource: at most 100 parts of 20 MiB together, within 60 s.
@@ -79,7 +81,7 @@ impl McpConnection {
     /// The server cannot be connected, or did not send a valid resource in time.
     pub async fn read(&self, uri: &str) -> Result<Vec<Part>, OfferError> {
         let request = ReadResourceRequest::new(ReadResourceRequestParams::new(uri));
-        let text = self.got(ClientRequest::ReadResourceRequest(request), "resources/read").await?;
+        let text = self.server.got(ClientRequest::ReadResourceRequest(request), "resources/read").await?;
         resources::parts(&text, uri).map_err(OfferError::Failed)
     }
 
@@ -100,7 +102,7 @@ impl McpConnection {
             params = params.with_arguments(texts.collect());
         }
         let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
-        let text = self.got(request, "prompts/get").await?;
+        let text = self.server.got(request, "prompts/get").await?;
         prompts::messages(&text, artefacts).map_err(OfferError::Failed)
     }
 
@@ -117,7 +119,7 @@ impl McpConnection {
         typed: &str,
         others: &BTreeMap<String, String>,
     ) -> Result<Vec<String>, OfferError> {
-        let link = self.ready().await?;
+        let link = self.server.ready().await?;
         if !has(&link, |can| can.completions.is_some()) {
             return Ok(Vec::new());
         }
@@ -129,9 +131,19 @@ impl McpConnection {
             Err(_) => Err(late("completion/complete", SUGGEST)),
         }
     }
+}
+
+impl Server {
+    /// Lists entries without those that are held back.
+    pub(crate) async fn listed(&self, kind: Kind) -> Result<Vec<Box<RawValue>>, OfferError> {
+        let mut entries = self.listed_all(kind).await?;
+        let warning = kind.pinned_list().and_then(|list| self.offers.hold(list, &mut entries));
+        warning.iter().for_each(|warning| self.warn(warning));
+        Ok(entries)
+    }
 
     /// Lists entries. A server that does not declare the capability is not asked.
-    async fn listed(&self, kind: Kind) -> Result<Vec<Box<RawValue>>, OfferError> {
+    pub(crate) async fn listed_all(&self, kind: Kind) -> Result<Vec<Box<RawValue>>, OfferError> {
         let link = self.ready().await?;
         let offers = has(&link, |can| match kind {
             Kind::Tools => can.tools.is_some(),
@@ -144,7 +156,7 @@ impl McpConnection {
         match timeout(LIST, pages::all(&link, kind)).await {
             Ok(listed) => listed.map_err(|failure| OfferError::Failed(failure.to_string())),
             Err(_) => {
-                self.server.late(&link);
+                self.late(&link);
                 Err(late(kind.method(), LIST))
             }
         }
@@ -153,18 +165,34 @@ impl McpConnection {
     /// Returns the result of a request as text. The server may ask for input first.
     async fn got(&self, request: ClientRequest, method: &'static str) -> Result<String, OfferError> {
         let link = self.ready().await?;
-        let answer = link.ask_in_rounds(request, method, &InFlightRequest::within(READ)).await;
-        match &answer {
-            Ok(_) => self.server.answered(&link),
-            Err(NoAnswer::Failed(Failure::Silent { .. })) => self.server.late(&link),
-            Err(_) => {}
+        match self.got_over(&link, request, method, &InFlightRequest::within(READ)).await? {
+            Reply::Result(text) => Ok(text),
+            // There is no client that could take it.
+            Reply::HandedOn => Err(OfferError::Failed("the server asks for input".to_owned())),
         }
-        answer.map_err(|no| refused(&link, no))
     }
 
-    async fn ready(&self) -> Result<Arc<Link>, OfferError> {
-        let deadline = Instant::now() + self.server.connect_timeout;
-        self.server.link(deadline).await.map_err(|error| {
+    /// The same over this connection and for a request with limits of its own.
+    pub(crate) async fn got_over(
+        &self,
+        link: &Arc<Link>,
+        request: ClientRequest,
+        method: &'static str,
+        in_flight: &InFlightRequest,
+    ) -> Result<Reply, OfferError> {
+        self.check_accepted(&request).await?;
+        let answer = link.ask_in_rounds(request, method, in_flight).await;
+        match &answer {
+            Ok(_) => self.answered(),
+            Err(NoAnswer::Failed(Failure::Silent { .. })) => self.late(link),
+            Err(_) => {}
+        }
+        answer.map_err(|no| refused(link, no))
+    }
+
+    pub(crate) async fn ready(&self) -> Result<Arc<Link>, OfferError> {
+        let deadline = Instant::now() + self.connect_timeout;
+        self.link(deadline).await.map_err(|error| {
             let text = match error {
                 InvokeError::Unreachable { message, .. } => message,
                 other => other.to_string(),
@@ -174,15 +202,15 @@ impl McpConnection {
     }
 }
 
-fn has(link: &Link, what: impl Fn(&ServerCapabilities) -> bool) -> bool {
+pub(crate) fn has(link: &Link, what: impl Fn(&ServerCapabilities) -> bool) -> bool {
     link.info().is_some_and(|info| what(&info.capabilities))
 }
 
-fn late(method: &str, limit: Duration) -> OfferError {
+pub(crate) fn late(method: &str, limit: Duration) -> OfferError {
     OfferError::Failed(format!("the server did not answer `{method}` within {} s", limit.as_secs()))
 }
 
-fn refused(link: &Link, no: NoAnswer) -> OfferError {
+pub(crate) fn refused(link: &Link, no: NoAnswer) -> OfferError {
     match no {
         NoAnswer::Failed(failure) => OfferError::Failed(failure.to_string()),
         NoAnswer::Error(ErrorData { code, message, .. }) => {

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use converse_config::lock::OfferList;
 use rmcp::model::{
     ClientRequest, ErrorCode, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
     ListToolsRequest, PaginatedRequestParams,
@@ -31,6 +32,19 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    pub(crate) fn of(list: OfferList) -> Self {
+        match list {
+            OfferList::Prompts => Self::Prompts,
+            OfferList::Resources => Self::Resources,
+            OfferList::Templates => Self::Templates,
+        }
+    }
+
+    /// Returns the list that a lockfile has of it; `None` for tools.
+    pub(crate) fn pinned_list(self) -> Option<OfferList> {
+        OfferList::ALL.into_iter().find(|list| Self::of(*list) == self)
+    }
+
     fn request(self, params: PaginatedRequestParams) -> ClientRequest {
         match self {
             Self::Tools => ClientRequest::ListToolsRequest(ListToolsRequest::with_param(params)),

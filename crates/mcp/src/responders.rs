@@ -16,6 +16,9 @@ pub struct Responders {
     pub elicitor: Option<Arc<dyn Elicitor>>,
     /// Provides the model for ensembles with `sampling = true`.
     pub sampler: Option<Arc<dyn Sampler>>,
+    /// Whether requests of a server may go to the client of the call ([`Host::client`](converse_ensemble::Host::client())),
+    /// which is itself a program. The capabilities are then declared, and a client without them is not asked.
+    pub to_client: bool,
     /// Obtains authorization for servers with `auth = "oauth"`; `None`: the error says how to log in.
     pub consent: Option<Arc<dyn Consent>>,
 }

@@ -33,7 +33,29 @@ impl Roots {
         (json!({ "roots": roots }), left)
     }
 
+    /// Returns what a client's answer to `roots/list` and the granted directories have in common.
+    pub(crate) fn within_granted(&self, answer: &Value) -> Value {
+        let granted: Vec<PathBuf> = self.named.iter().filter_map(|named| self.granted(named).ok()).collect();
+        let mut roots = Vec::new();
+        for root in answer["roots"].as_array().into_iter().flatten() {
+            let url = root["uri"].as_str().and_then(|uri| reqwest::Url::parse(uri).ok());
+            let path = url.and_then(|url| url.to_file_path().ok()).and_then(|path| path.canonicalize().ok());
+            let Some(path) = path else { continue };
+            if granted.iter().any(|granted| path.starts_with(granted)) {
+                roots.push(root.clone());
+            } else {
+                let below = granted.iter().filter(|granted| granted.starts_with(&path));
+                roots.extend(below.filter_map(|granted| root_of(granted).ok()));
+            }
+        }
+        json!({ "roots": roots })
+    }
+
     fn one(&self, named: &str) -> Result<Value, String> {
+        root_of(&self.granted(named)?)
+    }
+
+    fn granted(&self, named: &str) -> Result<PathBuf, String> {
         let real = |path: &Path| path.canonicalize().map_err(|error| error.to_string());
         let path = real(&self.workspace.join(named))?;
         if !path.is_dir() {
@@ -50,15 +72,47 @@ impl Roots {
         {
             return Err(format!("it is outside {}", home.display()));
         }
-        let uri = reqwest::Url::from_file_path(&path).map_err(|()| "it has no file URI".to_owned())?;
-        let name = path.file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy());
-        Ok(json!({ "uri": uri.as_str(), "name": name }))
+        Ok(path)
     }
+}
+
+fn root_of(path: &Path) -> Result<Value, String> {
+    let uri = reqwest::Url::from_file_path(path).map_err(|()| "it has no file URI".to_owned())?;
+    let name = path.file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy());
+    Ok(json!({ "uri": uri.as_str(), "name": name }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_directories_of_a_client_count_within_the_granted_ones() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |path: &str| place.path().canonicalize().unwrap().join(path);
+        for directory in ["project/src/deep", "other"] {
+            std::fs::create_dir_all(at(directory)).unwrap();
+        }
+        std::os::unix::fs::symlink(at("other"), at("project/src/out")).unwrap();
+        let roots = Roots { named: vec!["src".to_owned()], workspace: at("project"), within: None };
+        for (client, common) in [
+            ("project/src/deep", Some("project/src/deep")),
+            ("project/src", Some("project/src")),
+            ("project", Some("project/src")),
+            ("other", None),
+            ("project/src/out", None),
+            ("project/src/../../other", None),
+            ("missing", None),
+        ] {
+            let answer = json!({ "roots": [{ "uri": format!("file://{}", at(client).display()) }, { "uri": "x:y" }, 5] });
+            let found = roots.within_granted(&answer);
+            let uris: Vec<&Value> =
+                found["roots"].as_array().unwrap().iter().map(|root| &root["uri"]).collect();
+            let wanted = common.map(|path| Value::from(format!("file://{}", at(path).display())));
+            assert_eq!(uris, wanted.iter().collect::<Vec<_>>(), "{client}");
+        }
+        assert_eq!(roots.within_granted(&json!({})), json!({ "roots": [] }));
+    }
 
     #[test]
     fn only_granted_directories_inside_are_listed() {

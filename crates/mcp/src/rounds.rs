@@ -5,15 +5,17 @@
 //! instead (see [`crate::handler`]), so they have one round.
 
 mod round;
+mod task;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use converse_ensemble::CallClient;
 use rmcp::ErrorData;
 use rmcp::model::{ClientRequest, ErrorCode};
 use rmcp::service::ServiceError;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::time::sleep;
 
 use crate::error::Failure;
@@ -44,14 +46,24 @@ pub(crate) enum RequestError {
     TimedOut(Duration),
     /// Why the server did not get the input that it requires.
     InputRefused(String),
+    /// Why the result of a task cannot be had.
+    TaskLost(String),
     Failed(ServiceError),
+}
+
+/// A request of a server inside a result.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Question {
+    /// The name of the question in the result and of its answer.
+    pub(crate) key: String,
+    pub(crate) method: String,
+    pub(crate) params: Value,
 }
 
 /// The input that a result of type `input_required` asks for.
 #[derive(Debug, Default)]
 struct InputRequired {
-    /// Key, method and parameters of each question.
-    questions: Vec<(String, String, Value)>,
+    questions: Vec<Question>,
     state: Option<String>,
 }
 
@@ -65,6 +77,15 @@ struct Head {
     state: Option<Value>,
 }
 
+/// The end of a request.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// The result as text.
+    Result(String),
+    /// The client of the call got the questions of the server, and repeats its call with the answers.
+    HandedOn,
+}
+
 impl Link {
     /// Sends a request, answers the questions of the server and returns the result as text. `request` is `tools/call`,
     /// `prompts/get` or `resources/read`; other requests cannot ask.
@@ -75,14 +96,15 @@ impl Link {
         &self,
         request: ClientRequest,
         in_flight: &InFlightRequest,
-    ) -> Result<String, RequestError> {
+    ) -> Result<Reply, RequestError> {
         let _running = self.handler.in_flight_requests.register(in_flight);
-        let (mut next, mut in_a_row) = (request.clone(), 0);
+        let (mut next, mut in_a_row) = (self.repeated(request.clone(), in_flight), 0);
         for round in 0..=MAX_ROUNDS {
             let text = match self.round(next, in_flight).await {
                 Ok(text) => text,
                 Err(RequestError::Failed(ServiceError::McpError(error))) if round < MAX_ROUNDS => {
                     if !self.agreed_to_open(&error, in_flight).await {
+                        self.hand_on_error(&error, in_flight);
                         return Err(RequestError::Failed(ServiceError::McpError(error)));
                     }
                     next = request.clone();
@@ -91,8 +113,14 @@ impl Link {
                 Err(lost) => return Err(after_round(lost, round)),
             };
             let Some(wanted) = self.required_input(&text).map_err(RequestError::InputRefused)? else {
-                return Ok(text);
+                return self.followed(&request, text, in_flight).await.map(Reply::Result);
             };
+            if self.is_for_client(&wanted, in_flight)
+                && let Ok(asking) = serde_json::from_str(&text)
+            {
+                in_flight.host.hand_on(asking);
+                return Ok(Reply::HandedOn);
+            }
             if round == MAX_ROUNDS {
                 break;
             }
@@ -111,9 +139,9 @@ impl Link {
         request: ClientRequest,
         what: &'static str,
         in_flight: &InFlightRequest,
-    ) -> Result<String, NoAnswer> {
+    ) -> Result<Reply, NoAnswer> {
         let failure = match self.request_rounds(request, in_flight).await {
-            Ok(text) => return Ok(text),
+            Ok(reply) => return Ok(reply),
             Err(RequestError::Failed(ServiceError::McpError(error))) => return Err(NoAnswer::Error(error)),
             Err(RequestError::Failed(ServiceError::TransportSend(error))) => {
                 match http::delivery_error(&error) {
@@ -122,12 +150,66 @@ impl Link {
                 }
             }
             Err(RequestError::TimedOut(limit)) => Failure::Silent { request: what, limit },
-            Err(RequestError::InputRefused(why)) => Failure::Nonsense(why),
+            Err(RequestError::InputRefused(why) | RequestError::TaskLost(why)) => Failure::Nonsense(why),
             Err(RequestError::Unsent | RequestError::Cancelled | RequestError::Failed(_)) => {
                 Failure::Ended(self.exit_report().await)
             }
         };
         Err(NoAnswer::Failed(failure))
+    }
+
+    /// Adds the answers of the client, if its call repeats an earlier one that asked.
+    fn repeated(&self, request: ClientRequest, in_flight: &InFlightRequest) -> ClientRequest {
+        let Some(client) = in_flight.host.client().filter(|_| self.era == Era::Modern) else {
+            return request;
+        };
+        let (mut answers, state) = client.round();
+        for answer in answers.values_mut().filter(|answer| answer.get("roots").is_some()) {
+            *answer = self.handler.server_requests.roots.within_granted(answer);
+        }
+        with_answers(request, answers, state)
+    }
+
+    /// Hands an error on to the client of the call, if the error is about what the client declared or answered.
+    fn hand_on_error(&self, error: &ErrorData, in_flight: &InFlightRequest) {
+        let Some(client) = in_flight.host.client() else { return };
+        if self.era == Era::Legacy || http::is_lost(error) {
+            return;
+        }
+        let (answers, state) = client.round();
+        let is_about_client = match error.code {
+            // Without the grant of the descriptor, the client cannot help.
+            ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY => self.lacks_of_client(error, client.as_ref()),
+            _ => !answers.is_empty() || state.is_some(),
+        };
+        if is_about_client {
+            let message = self.redacted(sanitize::clean(&error.message, sanitize::MAX_ERROR));
+            let error = json!({ "code": error.code.0, "message": message, "data": error.data });
+            in_flight.host.hand_on(json!({ "error": error }));
+        }
+    }
+
+    /// Returns whether the error names a capability that the descriptor grants and the client does not declare.
+    fn lacks_of_client(&self, error: &ErrorData, client: &dyn CallClient) -> bool {
+        let server_requests = &self.handler.server_requests;
+        let needed = error.data.as_ref().map_or(&Value::Null, |data| &data["requiredCapabilities"]);
+        let offered = json!(server_requests.capabilities());
+        let declared = json!(server_requests.capabilities_of(client));
+        ["elicitation", "sampling", "roots"]
+            .iter()
+            .any(|one| !needed[one].is_null() && !offered[one].is_null() && declared[one] != offered[one])
+    }
+
+    /// Returns whether the client of the call may and can answer all questions.
+    fn is_for_client(&self, wanted: &InputRequired, in_flight: &InFlightRequest) -> bool {
+        let Some(client) = in_flight.host.client() else { return false };
+        let server_requests = &self.handler.server_requests;
+        let can_answer = |Question { method, params, .. }: &Question| {
+            server_requests.may_pass_on(method)
+                && client.takes_round(method, params)
+                && matches!(server_requests.vetted(method, params), Ok(None))
+        };
+        !wanted.questions.is_empty() && wanted.questions.iter().all(can_answer)
     }
 
     /// Runs work between two rounds until the request ends.
@@ -185,23 +267,11 @@ impl Link {
             Some(Value::String(_)) => return Err(odd("`requestState` is too long")),
             Some(_) => return Err(odd("`requestState` is not a string")),
         };
-        let questions = match head.questions {
-            None | Some(Value::Null) => Map::new(),
-            Some(Value::Object(questions)) => questions,
-            Some(_) => return Err(odd("`inputRequests` is not an object")),
-        };
-        if questions.len() > MAX_QUESTIONS {
-            return Err(odd(&format!("more than {MAX_QUESTIONS} questions at once")));
-        }
+        let questions = questions(head.questions).map_err(|what| odd(&what))?;
         if questions.is_empty() && state.is_none() {
             return Err(odd("neither `inputRequests` nor `requestState` is present"));
         }
-        let questions = questions.into_iter().map(|(key, mut question)| {
-            let method = question["method"].as_str().map(str::to_owned);
-            let params = question.get_mut("params").map(Value::take).unwrap_or_default();
-            method.map(|method| (key, method, params)).ok_or_else(|| odd("a question has no `method`"))
-        });
-        Ok(Some(InputRequired { questions: questions.collect::<Result<_, _>>()?, state }))
+        Ok(Some(InputRequired { questions, state }))
     }
 
     /// Answers the questions one after the other.
@@ -214,8 +284,16 @@ impl Link {
         if let Some(doubled) = in_a_row.checked_sub(1) {
             sleep((PAUSE * 2_u32.saturating_pow(doubled)).min(PAUSE * 5)).await;
         }
+        self.answers_to(&wanted.questions, in_flight).await
+    }
+
+    async fn answers_to(
+        &self,
+        questions: &[Question],
+        in_flight: &InFlightRequest,
+    ) -> Result<BTreeMap<String, Value>, RequestError> {
         let mut answers = BTreeMap::new();
-        for (key, method, params) in &wanted.questions {
+        for Question { key, method, params } in questions {
             let answer = self.handler.server_requests.answer(method, params, &Asker::One(in_flight)).await;
             let answer = answer.map_err(|error| {
                 let (method, why) =
@@ -226,6 +304,28 @@ impl Link {
         }
         Ok(answers)
     }
+}
+
+/// Reads the field `inputRequests`.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub(crate) fn questions(field: Option<Value>) -> Result<Vec<Question>, String> {
+    let questions = match field {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(questions)) => questions,
+        Some(_) => return Err("`inputRequests` is not an object".to_owned()),
+    };
+    if questions.len() > MAX_QUESTIONS {
+        return Err(format!("more than {MAX_QUESTIONS} questions at once"));
+    }
+    let questions = questions.into_iter().map(|(key, mut question)| {
+        let method = question["method"].as_str().map(str::to_owned);
+        let params = question.get_mut("params").map(Value::take).unwrap_or_default();
+        method.map(|method| Question { key, method, params }).ok_or("a question has no `method`".to_owned())
+    });
+    questions.collect()
 }
 
 /// Turns "not sent" into "outcome unknown" if an earlier round of the request was sent.

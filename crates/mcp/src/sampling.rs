@@ -7,14 +7,20 @@ use serde_json::Value;
 const MAX_BYTES: usize = 128 * 1024;
 const MAX_MESSAGES: usize = 50;
 
-/// Checks a sampling request.
-pub(crate) fn validate(params: &Value) -> Result<(), String> {
+/// Checks what counts for every sampling request, also for one that a client answers.
+pub(crate) fn validate_size(params: &Value) -> Result<(), String> {
     if params.to_string().len() > MAX_BYTES {
         return Err(format!("the request has more than {MAX_BYTES} bytes"));
     }
     if params.get("tools").is_some() || params.get("toolChoice").is_some() {
         return Err("`sampling.tools` was not declared: the model is asked without tools".to_owned());
     }
+    Ok(())
+}
+
+/// Checks a sampling request.
+pub(crate) fn validate(params: &Value) -> Result<(), String> {
+    validate_size(params)?;
     let messages = params["messages"].as_array().filter(|messages| !messages.is_empty());
     let messages = messages.ok_or("`messages` must be an array that is not empty")?;
     if messages.len() > MAX_MESSAGES {

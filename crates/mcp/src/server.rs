@@ -1,29 +1,31 @@
 //! [`Server`]: one server during a run, reconnected when its connection is lost.
 //!
-//! Calls share one connection. When it has ended, the next call opens a new one while others wait. Requests that may
-//! have been sent are not repeated.
+//! Calls share one connection. When it has ended, the next call opens a new one while others wait, or the keeper does
+//! (see [`crate::keeper`]). There is no last attempt, only a growing delay. Requests that may have been sent are not
+//! repeated.
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use converse_config::Protocol;
-use converse_ensemble::InvokeError;
+use converse_ensemble::{InvokeError, Upstream};
 use parking_lot::Mutex;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
+use crate::accepted::definitions;
 use crate::error::Failure;
 use crate::handshake::Mode;
 use crate::http::MAX_WAIT;
 use crate::key::Keys;
 use crate::link::{ConnectDiagnostics, Link, Way};
 use crate::listing::{self, Entries, Listed};
+use crate::offer_pins::OfferGuard;
+use crate::pacing::Pacing;
 use crate::server_requests::ServerRequestHandler;
 use crate::{Era, Surroundings};
 
-/// Restarts of a process.
-const MAX_RESTARTS: u32 = 3;
 pub(crate) const BACKOFF: Duration = Duration::from_millis(250);
 /// Limit for listing the tools again before a model is called. Shorter than the limit of an ensemble's refresh, so that
 /// the reason is reported.
@@ -40,10 +42,20 @@ pub(crate) struct Server {
     pub(crate) surroundings: Arc<Surroundings>,
     pub(crate) keys: Keys,
     /// Answers the requests of the server.
-    server_requests: Arc<ServerRequestHandler>,
+    pub(crate) server_requests: Arc<ServerRequestHandler>,
     link: Mutex<Option<Arc<Link>>>,
-    /// Number of reconnections; `None` before the first connection. Locked while a connection is opened.
-    openings: tokio::sync::Mutex<Option<u32>>,
+    pub(crate) pacing: Mutex<Pacing>,
+    /// Locked while a call opens a connection.
+    opening: tokio::sync::Mutex<()>,
+    /// Number of attempts of calls that failed. Calls that waited for one share its failure.
+    failures: AtomicU64,
+    last_failure: Mutex<Option<InvokeError>>,
+    /// With a keeper: the state of the connection.
+    pub(crate) kept: Option<Arc<Upstream>>,
+    /// Tools that the keeper listed and the roster does not have yet.
+    pub(crate) fresh: Mutex<Option<Entries>>,
+    /// What is accepted beside tools.
+    pub(crate) offers: OfferGuard,
     /// Whether the server was disconnected for good.
     closed: AtomicBool,
 }
@@ -60,13 +72,23 @@ impl Server {
             way,
             protocol,
             connect_timeout,
-            surroundings,
             keys,
             server_requests: Arc::default(),
             link: Mutex::default(),
-            openings: tokio::sync::Mutex::default(),
+            pacing: Mutex::new(Pacing::new(surroundings.jitter)),
+            surroundings,
+            opening: tokio::sync::Mutex::default(),
+            failures: AtomicU64::new(0),
+            last_failure: Mutex::default(),
+            kept: None,
+            fresh: Mutex::default(),
+            offers: OfferGuard::default(),
             closed: AtomicBool::new(false),
         }
+    }
+
+    pub(crate) fn warn(&self, line: &str) {
+        (self.surroundings.warn)(format!("ensemble `{}`: {line}", self.server_requests.ensemble));
     }
 
     /// Sets the handler of the requests of the server.
@@ -76,10 +98,16 @@ impl Server {
 
     /// Opens the first connection and lists the tools within the connect timeout.
     pub(crate) async fn connect(&self) -> Result<(Arc<Link>, Entries), Failure> {
+        self.connect_as(None).await
+    }
+
+    /// The same; `era` is the era of the connection before.
+    pub(crate) async fn connect_as(&self, era: Option<Era>) -> Result<(Arc<Link>, Entries), Failure> {
         let diagnostics = ConnectDiagnostics::default();
         let limit = self.connect_timeout;
+        self.pacing.lock().begin();
         let connected = timeout(limit, async {
-            let link = retry_with_backoff(&diagnostics, || self.open(&diagnostics)).await?;
+            let link = retry_with_backoff(&diagnostics, || self.open_again(era, &diagnostics)).await?;
             match listing::list(&link).await {
                 Ok(listed) => Ok((Arc::new(link), listed)),
                 Err(failure) => Err(failure),
@@ -89,7 +117,12 @@ impl Server {
             return Err(Failure::Slow { limit, words: diagnostics.summary() });
         };
         let (link, listed) = connected?;
-        *self.openings.lock().await = Some(0);
+        if self.kept.is_some() {
+            // The roster takes the list at its next refresh. Until then, calls of accepted tools are compared with it, so
+            // it is there before the first call.
+            *link.seen.lock().await = Some(definitions(listed.clone()));
+            *self.fresh.lock() = Some(listed.clone());
+        }
         self.put(Some(Arc::clone(&link)));
         Ok((link, listed))
     }
@@ -107,6 +140,14 @@ impl Server {
             self.surroundings.eras.put(&self.keys.era, link.era);
         }
         Ok(link)
+    }
+
+    /// Opens a connection in the era of the one before, if any.
+    async fn open_again(&self, era: Option<Era>, diagnostics: &ConnectDiagnostics) -> Result<Link, Failure> {
+        match era {
+            Some(era) => self.open_as(Mode::Only(era), diagnostics).await,
+            None => self.open(diagnostics).await,
+        }
     }
 
     async fn open_as(&self, mode: Mode, diagnostics: &ConnectDiagnostics) -> Result<Link, Failure> {
@@ -175,37 +216,53 @@ impl Server {
         if let Some(link) = self.living() {
             return Ok(link);
         }
+        if let Some(upstream) = &self.kept {
+            return self.kept_link(upstream, deadline).await;
+        }
         let limit = deadline.min(Instant::now() + self.connect_timeout);
         let reopened = timeout_at(limit, self.reopen()).await;
         reopened.unwrap_or_else(|_| Err(not_sent("the server was not connected in time")))
     }
 
+    /// Opens a new connection for a call. Calls that waited for an attempt share its result.
     async fn reopen(&self) -> Result<Arc<Link>, InvokeError> {
-        let mut openings = self.openings.lock().await;
+        let failures = self.failures.load(Ordering::Relaxed);
+        let _opening = self.opening.lock().await;
         if let Some(link) = self.living() {
             return Ok(link);
         }
-        if self.closed.load(Ordering::Relaxed) {
+        if self.is_closed() {
             return Err(not_sent("the server was disconnected"));
         }
-        let dead = self.current();
-        if let Some(done) = *openings {
-            // Over HTTP a new connection starts no process, so the number is not limited.
-            if done >= MAX_RESTARTS && !matches!(self.way, Way::Http(_)) {
-                return Err(not_sent(&given_up(dead.as_deref()).await));
-            }
-            tokio::time::sleep(BACKOFF * 2_u32.pow(done)).await;
+        if self.failures.load(Ordering::Relaxed) != failures
+            && let Some(failure) = self.last_failure.lock().clone()
+        {
+            return Err(failure);
         }
-        *openings = Some(openings.map_or(0, |done| MAX_RESTARTS.min(done + 1)));
-        let Some(dead) = dead else {
+        let due = self.pacing.lock().due_for_call();
+        sleep_until(due).await;
+        self.pacing.lock().begin();
+        let opened = match self.current() {
+            Some(dead) => {
+                self.replace(&dead).await.map_err(|failure| failure.unsent("the connection was lost; "))
+            }
             // A lazy server is started by its first call.
-            return self.begin().await.map_err(|failure| failure.unsent(""));
+            None => self.begin().await.map_err(|failure| failure.unsent("")),
         };
-        let mode = Mode::Only(dead.era);
+        if let Err(failure) = &opened {
+            *self.last_failure.lock() = Some(failure.clone());
+            self.failures.fetch_add(1, Ordering::Relaxed);
+        }
+        opened
+    }
+
+    async fn replace(&self, dead: &Link) -> Result<Arc<Link>, Failure> {
+        // Once that failed: the new server may be of the other era.
+        let era = self.last_failure.lock().is_none().then_some(dead.era);
         let diagnostics = ConnectDiagnostics::default();
-        let open = || Link::open(&self.way, &self.surroundings, &self.server_requests, mode, &diagnostics);
-        let opened = retry_with_backoff(&diagnostics, open).await;
-        let link = Arc::new(opened.map_err(|failure| failure.unsent("the connection was lost; "))?);
+        let open = || self.open_again(era, &diagnostics);
+        let link = Arc::new(retry_with_backoff(&diagnostics, open).await?);
+        *self.last_failure.lock() = None;
         // The server may have been updated.
         link.handler.changed.mark();
         self.put(Some(Arc::clone(&link)));
@@ -223,6 +280,9 @@ impl Server {
 
     /// Lists the tools again if the server announced a change. After a failure or drop the next call tries again.
     pub(crate) async fn relist(&self) -> Result<Option<Entries>, Failure> {
+        if let Some(entries) = self.fresh.lock().take() {
+            return Ok(Some(entries));
+        }
         let Some(link) = self.living() else { return Ok(None) };
         let Some(due) = FlagGuard::take(&link.handler.changed.relist_due) else { return Ok(None) };
         let late = Failure::Silent { request: "tools/list", limit: RELIST };
@@ -235,13 +295,9 @@ impl Server {
         listed.map(Some)
     }
 
-    /// Records an answered call. Over HTTP this resets the delay before reconnections.
-    pub(crate) fn answered(&self, link: &Link) {
-        if link.remote
-            && let Ok(mut openings) = self.openings.try_lock()
-        {
-            *openings = Some(0);
-        }
+    /// Records an answered call, which resets the delay before reconnections.
+    pub(crate) fn answered(&self) {
+        self.pacing.lock().answered();
     }
 
     /// Records a call without an answer. Over HTTP the session may be lost, so the next call gets a new connection.
@@ -254,7 +310,7 @@ impl Server {
     /// Excludes an HTTP connection from new calls. Calls in flight continue.
     pub(crate) fn retire(&self, link: &Arc<Link>) {
         if link.remote {
-            link.retired.store(true, Ordering::Relaxed);
+            link.retired.cancel();
         }
     }
 
@@ -275,6 +331,10 @@ impl Server {
         if let Some(link) = link {
             link.close().await;
         }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
     }
 
     pub(crate) fn living(&self) -> Option<Arc<Link>> {
@@ -328,19 +388,8 @@ async fn listed_for_offer(link: &Link) -> Result<Entries, Failure> {
     Ok(entries)
 }
 
-fn not_sent(reason: &str) -> InvokeError {
+pub(crate) fn not_sent(reason: &str) -> InvokeError {
     InvokeError::Unreachable { message: format!("not sent: {reason}"), sent: false }
-}
-
-async fn given_up(dead: Option<&Link>) -> String {
-    let Some(dead) = dead else {
-        return format!(
-            "the server could not be connected {} times; there is no further attempt",
-            MAX_RESTARTS + 1
-        );
-    };
-    let reason = dead.redacted(dead.exit_report().await);
-    format!("the connection was lost after {MAX_RESTARTS} restarts; there is no further attempt; {reason}")
 }
 
 /// Retries, with doubled delays.

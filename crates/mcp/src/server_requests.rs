@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use converse_config::Grants;
-use converse_ensemble::PauseGuard;
+use converse_config::{Grants, LogLevel};
+use converse_ensemble::{CallClient, Host, NoticeSender, PauseGuard};
+use parking_lot::Mutex;
 use rmcp::ErrorData;
 use rmcp::model::{ClientCapabilities, ErrorCode};
 use serde_json::{Value, json};
@@ -17,6 +18,7 @@ use tokio::time::timeout;
 use crate::elicitation::{self, Rejected, parse_request};
 use crate::in_flight::{InFlightRequest, InFlightRequests, OpenQuestion};
 use crate::question_limit::LimitReached;
+use crate::relay::Subscriptions;
 use crate::responders::{Elicitation, ElicitationReply, Responders};
 use crate::roots::Roots;
 use crate::surroundings::Warn;
@@ -37,6 +39,11 @@ pub(crate) struct ServerRequestHandler {
     pub(crate) grants: Grants,
     pub(crate) responders: Responders,
     pub(crate) roots: Roots,
+    /// Messages that belong to no call.
+    pub(crate) notices: NoticeSender,
+    pub(crate) subscriptions: Subscriptions,
+    /// The log level that the clients of a gateway ask for.
+    wanted_level: Mutex<Option<LogLevel>>,
     warnings: Warnings,
     waiting: AtomicUsize,
 }
@@ -70,6 +77,19 @@ impl Asker<'_> {
             Self::Any(requests) => requests.first(),
         }
     }
+
+    /// Returns the call whose client can be asked. If the server does not say which call its question belongs to, each call in
+    /// flight must have a client that can be asked: nobody else's question reaches it.
+    fn host(&self, method: &str, params: &Value) -> Option<Host> {
+        let able = |request: &InFlightRequest| {
+            let client = request.host.client().filter(|client| client.answers(method, params));
+            client.map(|_| request.host.clone())
+        };
+        match self {
+            Self::One(in_flight) => able(in_flight),
+            Self::Any(requests) => requests.first_if_all(able),
+        }
+    }
 }
 
 impl Default for ServerRequestHandler {
@@ -94,19 +114,53 @@ impl ServerRequestHandler {
         warn: Warn,
     ) -> Self {
         let warnings = Warnings::new(&ensemble, warn);
-        Self { ensemble, grants, responders, roots, warnings, waiting: AtomicUsize::new(0) }
+        Self {
+            ensemble,
+            grants,
+            responders,
+            roots,
+            notices: NoticeSender::default(),
+            subscriptions: Subscriptions::default(),
+            wanted_level: Mutex::new(None),
+            warnings,
+            waiting: AtomicUsize::new(0),
+        }
+    }
+
+    /// Returns the lowest level of log messages to ask the server for. The level of the descriptor is the lowest.
+    pub(crate) fn log_level(&self) -> Option<LogLevel> {
+        self.wanted_level.lock().max(self.grants.log_level)
+    }
+
+    pub(crate) fn want_log_level(&self, level: LogLevel) {
+        *self.wanted_level.lock() = Some(level);
     }
 
     /// Returns the client capabilities: exactly those that will be answered.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
+        self.capabilities_if(|_, _| true)
+    }
+
+    /// Like [`ServerRequestHandler::capabilities`], for a request of this client.
+    pub(crate) fn capabilities_of(&self, client: &dyn CallClient) -> ClientCapabilities {
+        self.capabilities_if(|method, params| {
+            client.answers(method, params) || client.takes_round(method, params)
+        })
+    }
+
+    /// `can`: whether the client can answer what may be passed on to it.
+    fn capabilities_if(&self, can: impl Fn(&str, &Value) -> bool) -> ClientCapabilities {
         let mut declared = json!({});
-        if self.elicitor().is_some() {
-            declared["elicitation"] = json!({ "form": {}, "url": {} });
+        let passes_on = |method: &str, params: Value| self.may_pass_on(method) && can(method, &params);
+        for mode in ["form", "url"] {
+            if self.elicitor().is_some() || passes_on("elicitation/create", json!({ "mode": mode })) {
+                declared["elicitation"][mode] = json!({});
+            }
         }
         if self.roots.are_granted() {
             declared["roots"] = json!({});
         }
-        if self.sampler().is_some() {
+        if self.sampler().is_some() || passes_on("sampling/createMessage", Value::Null) {
             declared["sampling"] = json!({});
         }
         // Built as JSON because some of the library's types are deprecated.
@@ -124,6 +178,11 @@ impl ServerRequestHandler {
         params: &Value,
         asker: &Asker<'_>,
     ) -> Result<Value, ErrorData> {
+        if self.may_pass_on(method)
+            && let Some(host) = asker.host(method, params)
+        {
+            return self.pass_on(&host, method, params, asker).await;
+        }
         match method {
             "elicitation/create" => self.elicit(params, asker).await,
             "sampling/createMessage" => self.sample(params, asker).await,
@@ -134,6 +193,59 @@ impl ServerRequestHandler {
             }
             "roots/list" => Err(refused(ErrorCode::METHOD_NOT_FOUND, "no roots are given to this server")),
             _ => Err(refused(ErrorCode::METHOD_NOT_FOUND, &sanitize::clean(method, 100))),
+        }
+    }
+
+    /// Returns whether requests with this method may go to the client of a call.
+    pub(crate) fn may_pass_on(&self, method: &str) -> bool {
+        let is_granted = match method {
+            "elicitation/create" => self.grants.elicitation,
+            "sampling/createMessage" => self.grants.sampling,
+            "roots/list" => self.roots.are_granted(),
+            _ => false,
+        };
+        self.responders.to_client && is_granted
+    }
+
+    /// Checks a request that may go to a client. `Ok(None)`: it may; otherwise the answer for the server.
+    pub(crate) fn vetted(&self, method: &str, params: &Value) -> Result<Option<Value>, ErrorData> {
+        match method {
+            "elicitation/create" => match parse_request(params) {
+                Ok(_) => Ok(None),
+                Err(Rejected::Invalid(why)) => Err(refused(ErrorCode::INVALID_PARAMS, &why)),
+                Err(Rejected::Declined(why)) => {
+                    self.warn(&format!("a question from the server was declined: {why}"));
+                    Ok(Some(action("decline")))
+                }
+            },
+            "sampling/createMessage" => sampling::validate_size(params)
+                .map(|()| None)
+                .map_err(|why| refused(ErrorCode::INVALID_PARAMS, &why)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Passes a request on to the client of the call, whose time is not limited by the call.
+    async fn pass_on(
+        &self,
+        host: &Host,
+        method: &str,
+        params: &Value,
+        asker: &Asker<'_>,
+    ) -> Result<Value, ErrorData> {
+        if let Some(answer) = self.vetted(method, params)? {
+            return Ok(answer);
+        }
+        let Some(_slot) = WaitingSlot::take(&self.waiting) else {
+            return Err(refused(REJECTED, "too many questions are waiting"));
+        };
+        let _paused = asker.pause_clocks();
+        match timeout(QUESTION_TIMEOUT, host.ask(method, params.clone())).await {
+            Ok(Ok(answer)) if method == "roots/list" => Ok(self.roots.within_granted(&answer)),
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(refusal)) => Err(refused(ErrorCode(refusal.code), &refusal.message)),
+            Err(_) if method == "elicitation/create" => Ok(action("cancel")),
+            Err(_) => Err(refused(REJECTED, "the client did not answer in time")),
         }
     }
 

@@ -7,7 +7,7 @@ use converse_config::Environment;
 use converse_ensemble::{Artefacts, Reach, StartChecks};
 use converse_process::Guardian;
 
-use crate::{Consent, Responders, Vault};
+use crate::{Consent, Jitter, Responders, Vault};
 
 /// Shows the user a one-line warning. Part of the text is foreign; the callee cleans it.
 pub type Warn = Arc<dyn Fn(String) + Send + Sync>;
@@ -32,6 +32,10 @@ pub struct Surroundings {
     /// inside it.
     pub project: Option<PathBuf>,
     pub warn: Warn,
+    /// Shows a one-line note, such as that a lost server is connected again.
+    pub note: Warn,
+    /// Spreads the attempts to connect a server that was lost.
+    pub jitter: Jitter,
     /// Make the checks before each start of a server's process.
     pub start_checks: StartChecks,
     /// Answer the requests of servers.

@@ -159,6 +159,8 @@ pub(crate) struct Fixture {
     pub(crate) lists: Arc<RememberedLists>,
     pub(crate) warnings: Arc<Mutex<Vec<String>>>,
     pub(crate) verify_accepted: bool,
+    /// Whether a keeper connects it.
+    pub(crate) kept: bool,
     pub(crate) grants: Grants,
     pub(crate) responders: Responders,
     pub(crate) workspace: PathBuf,
@@ -217,6 +219,7 @@ impl Fixture {
             lists: Arc::default(),
             warnings: Arc::default(),
             verify_accepted: false,
+            kept: false,
             grants: Grants::default(),
             responders: Responders::default(),
             workspace: PathBuf::from("/"),
@@ -224,7 +227,7 @@ impl Fixture {
     }
 
     pub(crate) fn open(&self) -> (Arc<McpConnection>, Ensemble) {
-        let warnings = Arc::clone(&self.warnings);
+        let (warnings, notes) = (Arc::clone(&self.warnings), Arc::clone(&self.warnings));
         let surroundings = Surroundings {
             workspace: self.workspace.clone(),
             environment: Environment::default(),
@@ -236,6 +239,8 @@ impl Fixture {
             artefacts: Arc::new(FakeArtefacts(true)),
             project: None,
             warn: Arc::new(move |line| warnings.lock().unwrap().push(line)),
+            note: Arc::new(move |line| notes.lock().unwrap().push(line)),
+            jitter: || 1.0,
             start_checks: Arc::new(|_| converse_ensemble::StartCheck::default()),
             responders: self.responders.clone(),
             reach: None,
@@ -243,12 +248,15 @@ impl Fixture {
             consent: None,
         };
         let way = Way::Pipes(self.fake.clone());
-        let keys = Keys { era: "key".to_owned(), list: "list".to_owned() };
+        let place = self.workspace.display();
+        let list =
+            if self.workspace.parent().is_some() { format!("list {place}") } else { "list".to_owned() };
+        let keys = Keys { era: "key".to_owned(), list, elsewhere: "elsewhere".to_owned() };
         let server_requests = server_requests(&self.plan, self.grants.clone(), &surroundings);
         let server = Server::new(way, self.protocol, self.timeout, Arc::new(surroundings), keys)
             .with_server_requests(server_requests);
-        let connection =
-            Arc::new(McpConnection::over(&self.plan, server).verify_accepted(self.verify_accepted));
+        let connection = McpConnection::over(&self.plan, server).verify_accepted(self.verify_accepted);
+        let connection = Arc::new(if self.kept { connection.kept() } else { connection });
         let ensemble = Ensemble::new(&self.plan, Box::new(Arc::clone(&connection)));
         (connection, ensemble)
     }

@@ -15,9 +15,11 @@
 //! ```
 //!
 //! [`Spawn`] describes a command, [`Child`] is the running process, a [`Guardian`] kills what is left if this process dies:
-//! it is a separate process that runs [`guard()`]. [`sandbox`] confines one program. Linux only, see
+//! it is a separate process that runs [`guard()`]. [`sandbox`] confines one program, and [`ScratchDir`] is its home and
+//! goes with all that it left. Linux only, see
 //! `docs/decisions/010-child-processes-end-with-converse.md`. This crate knows nothing of protocols, tools or settings.
 
+mod blocking;
 mod child;
 mod child_table;
 mod descriptors;
@@ -34,11 +36,13 @@ mod process_tree;
 mod procfs;
 mod program;
 pub mod sandbox;
+mod scratch_dir;
 mod spawn;
 mod stderr;
 mod this_program;
 mod tracker;
 
+pub use blocking::spawn_blocking;
 pub use child::Child;
 pub use descriptors::{NO_DESCRIPTORS, lacks_descriptors};
 pub use error::{ProgramNotFound, SpawnError};
@@ -48,6 +52,7 @@ pub use jobs::has_shell;
 pub use privacy::hide_from_others;
 pub use process_count::{CountingMethod, GroupCounter, GroupSize, counting_method};
 pub use program::find_program;
+pub use scratch_dir::{NoScratchDir, ScratchDir, scratch_dir_problem};
 pub use spawn::{INHERITED, Spawn, inherited};
 pub use stderr::Stderr;
 pub use this_program::this_program;

@@ -7,21 +7,29 @@ mod admission;
 mod bearer;
 mod claims;
 mod issuer;
+mod issuer_keys;
 mod keyring;
 mod oauth_url;
 mod signature;
 #[cfg(test)]
 pub(crate) mod testing;
+mod token_file;
 mod tokens;
+mod views;
 
 use std::sync::Arc;
 
+use converse_config::ViewPlan;
 use http::HeaderMap;
 
-pub(crate) use self::admission::{Admission, Principal};
+pub(crate) use self::admission::Admission;
 pub use self::issuer::{AccessError, Issuer};
+pub use self::issuer_keys::IssuerKeys;
 pub use self::keyring::KeyFetcher;
+pub use self::token_file::TokenList;
 pub use self::tokens::{TokenError, Tokens};
+pub(crate) use self::views::Reach;
+use self::views::ViewAccess;
 
 /// Which requests are admitted. Tokens and an issuer can be combined; without both, every request is admitted.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +38,7 @@ pub struct Access {
     /// The token of the user who runs the server.
     owner: Option<Arc<Tokens>>,
     issuer: Option<Arc<Issuer>>,
+    views: ViewAccess,
 }
 
 /// Why a request is not admitted.
@@ -40,6 +49,8 @@ pub(crate) enum Denied {
     Invalid,
     /// The token is valid but lacks a scope.
     Scope,
+    /// The token is valid, but there are views and none is for it.
+    View,
     /// The keys of the issuer are not available at the moment.
     KeysUnavailable,
 }
@@ -66,6 +77,12 @@ impl Access {
         Self { issuer: Some(Arc::new(issuer)), ..self }
     }
 
+    /// Admits a client only to the views that its token or claims lead to, as soon as there are such views.
+    #[must_use]
+    pub fn with_views(self, views: &[ViewPlan]) -> Self {
+        Self { views: ViewAccess::new(views), ..self }
+    }
+
     /// Returns whether every request is admitted.
     pub fn is_open(&self) -> bool {
         self.tokens.is_none() && self.owner.is_none() && self.issuer.is_none()
@@ -84,6 +101,12 @@ impl Access {
 
     /// Admits a token that did not come in the `Authorization` header.
     pub(crate) async fn admit_token(&self, token: &str) -> Result<Admission, Denied> {
+        let mut admission = self.identify(token).await?;
+        admission.reach = self.views.of(&admission).ok_or(Denied::View)?;
+        Ok(admission)
+    }
+
+    async fn identify(&self, token: &str) -> Result<Admission, Denied> {
         if let Some(owner) = &self.owner
             && let Some(digest) = owner.find(token)
         {
@@ -106,7 +129,7 @@ impl Access {
         match denied {
             Denied::Invalid => parts.push("error=\"invalid_token\"".to_owned()),
             Denied::Scope => parts.push("error=\"insufficient_scope\"".to_owned()),
-            Denied::Missing | Denied::KeysUnavailable => {}
+            Denied::Missing | Denied::View | Denied::KeysUnavailable => {}
         }
         if let Some(issuer) = &self.issuer {
             parts.push(format!("resource_metadata=\"{}\"", issuer.metadata_url()));

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use converse_config::SettingsPlan;
 use converse_ensemble::{ConnectError, Roster, Rules};
+use converse_gateway::{Principal, Upstreams};
 use converse_host::TurnOptions;
 use converse_host::secrets::Redactor;
 use converse_host::world::World;
@@ -47,7 +48,7 @@ use self::pages::guarded;
 use self::responses::LiveResponses;
 use self::turns::{NoPlace, Place, Turns};
 pub use self::turns::{TurnParts, TurnQueue};
-use crate::access::{Admission, Denied, Principal};
+use crate::access::{Admission, Denied};
 use crate::http_server::{Reply, reply};
 use crate::openai::ApiError;
 use crate::shares::Shares;
@@ -89,6 +90,8 @@ pub struct FrontParts<'h> {
     pub roster: &'h Roster,
     /// Why ensembles are not connected.
     pub failures: &'h [ConnectError],
+    /// The servers whose connections are kept open.
+    pub upstreams: Upstreams,
     /// Directories of descriptors that the command line names.
     pub directories: &'h [PathBuf],
     /// Rules of this workspace.
@@ -120,6 +123,7 @@ pub struct Front {
     /// Held while the answers of a session are read and written.
     answering: Mutex<()>,
     failures: Vec<ConnectError>,
+    upstreams: Upstreams,
     directories: Vec<PathBuf>,
     /// Figures, the audit log, exports and imports.
     heavy_work: HeavyWork,
@@ -145,6 +149,7 @@ impl Front {
             turn,
             roster,
             failures,
+            upstreams,
             directories,
             rules,
             redactor,
@@ -168,6 +173,7 @@ impl Front {
             session_rules: Mutex::default(),
             answering: Mutex::default(),
             failures: failures.to_vec(),
+            upstreams,
             directories: directories.to_vec(),
             heavy_work: HeavyWork::new(MAX_HEAVY),
             redactor,
@@ -209,6 +215,7 @@ impl Front {
             Denied::Missing => ApiError::missing_token(),
             Denied::Invalid => ApiError::invalid_token(),
             Denied::Scope => ApiError::forbidden("the token lacks a scope"),
+            Denied::View => ApiError::forbidden("this token leads to views of the tools only"),
             Denied::KeysUnavailable => {
                 ApiError::unavailable(Some(60), "the keys of the issuer are not available")
             }

@@ -12,11 +12,15 @@ mod listener;
 mod replies;
 mod router;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use converse_canister::ViewName;
+use converse_gateway::Counters;
 use rmcp::ServerHandler;
+use rustix::process::{Resource, getrlimit};
 use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 
@@ -24,10 +28,8 @@ use self::connection::Connections;
 pub use self::hosts::Hosts;
 pub use self::listener::HttpListener;
 pub(crate) use self::replies::{Reply, reply};
-pub(crate) use self::router::StreamDeadline;
 use self::router::{HttpState, Router};
 use crate::access::Access;
-use crate::counters::Counters;
 use crate::front::Front;
 use crate::shares::Shares;
 
@@ -36,6 +38,35 @@ pub const PATH: &str = "/mcp";
 
 /// Maximum connections to the separate metrics address.
 const METRICS_CONNECTIONS: usize = 16;
+
+/// What makes the handler of each request.
+type MakeHandler<H> = Box<dyn Fn() -> H + Send + Sync>;
+
+/// What answers at [`PATH`], and below it for each view.
+pub struct Handlers<H> {
+    whole: MakeHandler<H>,
+    views: BTreeMap<ViewName, MakeHandler<H>>,
+}
+
+impl<H> Handlers<H> {
+    /// Handlers of all tools.
+    pub fn new(make: impl Fn() -> H + Send + Sync + 'static) -> Self {
+        Self { whole: Box::new(make), views: BTreeMap::new() }
+    }
+
+    /// Adds the handlers of a view.
+    #[must_use]
+    pub fn with_view(mut self, name: ViewName, make: impl Fn() -> H + Send + Sync + 'static) -> Self {
+        self.views.insert(name, Box::new(make));
+        self
+    }
+}
+
+impl<H> std::fmt::Debug for Handlers<H> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handlers").field("views", &self.views.keys()).finish_non_exhaustive()
+    }
+}
 
 /// The options of [`listen`].
 #[derive(Debug)]
@@ -86,6 +117,28 @@ impl Default for Limits {
     }
 }
 
+/// Open files that are not connections: the audit log, servers, running commands.
+const RESERVE: u64 = 256;
+/// The minimum number of connections.
+const FEWEST: u64 = 16;
+
+impl Limits {
+    /// Fewer connections than this process may open files: calls and the audit log need files too.
+    pub fn of_this_process() -> Self {
+        let limits = Self::default();
+        let connections = match getrlimit(Resource::Nofile).current {
+            None => limits.connections,
+            Some(files) => limits.connections.min(usize::try_from(connections(files)).unwrap_or(usize::MAX)),
+        };
+        tracing::debug!("{connections} connections at once");
+        Self { connections, ..limits }
+    }
+}
+
+fn connections(files: u64) -> u64 {
+    files.saturating_sub(RESERVE).max(files / 4).max(FEWEST)
+}
+
 /// Why the server cannot start.
 #[derive(Debug, Error)]
 pub enum HttpError {
@@ -99,13 +152,13 @@ pub enum HttpError {
     Origin(String),
 }
 
-/// Serves at [`PATH`] until `stop`, then drains. `make_handler` returns a handler for each request.
+/// Serves at [`PATH`] until `stop`, then drains. `handlers` makes a handler for each request.
 ///
 /// While draining, health checks fail, no connection is accepted, open connections end with their next answer, and
 /// running calls have `drain` to end. Returns when no connection is left.
 pub async fn listen<H>(
     listener: HttpListener,
-    make_handler: impl Fn() -> H + Send + Sync + 'static,
+    handlers: Handlers<H>,
     options: HttpOptions,
     counters: Arc<Counters>,
     stop: CancellationToken,
@@ -116,7 +169,7 @@ pub async fn listen<H>(
     let bodies = Shares::new(limits.bodies_of_principal, limits.bodies);
     let (stopping, counting) = (stop.clone(), Arc::clone(&counters));
     let state = HttpState { access, hosts, front, bodies, counters: counting, stop: stopping, limits };
-    let router = Router::for_tools(state, make_handler, metrics.is_none());
+    let router = Router::for_tools(state, handlers, metrics.is_none());
     let over = CancellationToken::new();
     let metrics_task = metrics.map(|listener| {
         let limits = Limits { connections: limits.connections.min(METRICS_CONNECTIONS), ..limits };
@@ -130,5 +183,16 @@ pub async fn listen<H>(
     over.cancel();
     if let Some(metrics_task) = metrics_task {
         let _ = metrics_task.await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_open_files_to_calls() {
+        let files = [0, 20, 64, 256, 400, 1024, 1_048_576];
+        assert_eq!(files.map(connections), [16, 16, 16, 64, 144, 768, 1_048_320]);
     }
 }

@@ -1,7 +1,7 @@
-//! Serves the roster (all tools of a run) to other programs, as an MCP server over stdio or HTTP.
+//! Serves the gateway, models, sessions and the web panel over HTTP.
 //!
-//! Calls of clients take the same path as a model's calls: arguments are checked, rules are judged, limits are kept, and
-//! every call is in the audit log. This crate does not know terminals, the environment or configuration files.
+//! `/mcp` is the gateway, beside it are the OpenAI-compatible API, the API of sessions and the panel. This crate checks
+//! hosts, origins, tokens and limits. It does not know terminals or configuration files.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -17,30 +17,14 @@
 //! ```
 
 mod access;
-mod call;
-mod caller;
-mod content;
-mod counters;
 mod front;
-mod gateway;
-mod handler;
 mod http_server;
-mod message;
-mod notifier;
 #[doc(hidden)]
 pub mod openai;
-mod output_schema;
-mod queue;
-mod raw_arguments;
-mod served_tools;
+mod reload;
 mod shares;
-mod stdio;
 
-pub use access::{Access, AccessError, Issuer, KeyFetcher, TokenError, Tokens};
-pub use caller::{Caller, Remote};
-pub use counters::{Call, Counters};
+pub use access::{Access, AccessError, Issuer, IssuerKeys, KeyFetcher, TokenError, TokenList, Tokens};
 pub use front::{Front, FrontOptions, FrontParts, Renderers, TurnParts, TurnQueue};
-pub use gateway::{Audit, Gateway, GatewayParts};
-pub use http_server::{Hosts, HttpError, HttpListener, HttpOptions, Limits, PATH, listen};
-pub use served_tools::NameConflict;
-pub use stdio::{Pipes, StdioError, serve_stdio};
+pub use http_server::{Handlers, Hosts, HttpError, HttpListener, HttpOptions, Limits, PATH, listen};
+pub use reload::{Configuration, ReloadParts, Reloader};

@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use converse_gateway::Principal;
 use parking_lot::Mutex;
-
-use crate::access::Principal;
 
 /// Something of which each principal has at most so much, and all together.
 #[derive(Debug)]

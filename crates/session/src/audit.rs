@@ -13,10 +13,11 @@
 //! process that finds the file longer than before reads its end again. The first record after a sync says up to which
 //! record the log is on disk. What a kill or a power cut left incomplete behind that record is set aside and cut off, and
 //! a `mended` record says so. A file without a readable record is not appended to. A full file is continued in a new one:
-//! see `older`.
+//! see `older`. After a failed sync or the removal of its file, a log is continued only by [`AuditLog::resume`].
 
 mod older;
 mod record;
+mod recovery;
 mod tail;
 #[cfg(test)]
 mod tests;
@@ -27,7 +28,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,7 @@ use jiff::Timestamp;
 use crate::files;
 use crate::lines::{Lines, LinesError};
 use crate::lock::{LOCK_TIMEOUT, lock_within};
+use record::Line;
 use tail::{End, Tail};
 
 pub use older::records;
@@ -70,6 +72,8 @@ pub struct AuditLog {
 struct Syncs {
     written: Arc<AtomicU64>,
     synced: Arc<AtomicU64>,
+    /// Whether a sync failed, so that lines before it may be missing on disk.
+    failed: Arc<AtomicBool>,
     /// The file that lines are written to. A full one is synced before another takes its place.
     file: Arc<Mutex<Option<Arc<File>>>>,
 }
@@ -91,7 +95,7 @@ impl Syncs {
     /// Takes note of a sync, which covers what was written before it.
     fn around<E>(&self, sync: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         let written = self.written.load(Ordering::SeqCst);
-        sync()?;
+        sync().inspect_err(|_| self.failed.store(true, Ordering::SeqCst))?;
         self.synced.fetch_max(written, Ordering::SeqCst);
         Ok(())
     }
@@ -131,8 +135,13 @@ impl AuditLog {
 
     /// Writes all records or none. They are durable only after [`AuditLog::commit`].
     pub fn append(&mut self, records: &[Record], at: Timestamp) -> Result<(), AuditError> {
+        self.append_all(&[(records, at)])
+    }
+
+    /// Writes the records of several times, or none, under one lock and by one call.
+    pub fn append_all(&mut self, batches: &[(&[Record], Timestamp)]) -> Result<(), AuditError> {
         self.lock_current()?;
-        let appended = self.append_current(records, at);
+        let appended = self.append_current(batches);
         let unlocked = self.lines.storage().unlock().map_err(|source| failed(&self.path, source));
         appended.and(unlocked)
     }
@@ -166,6 +175,11 @@ impl AuditLog {
 
     /// Locks the file that the path leads to, which may be another one than before.
     fn lock_current(&mut self) -> Result<(), AuditError> {
+        // A clone of the file may outlive it, so a lock is given back explicitly.
+        self.try_lock_current().inspect_err(|_| drop(self.lines.storage().unlock()))
+    }
+
+    fn try_lock_current(&mut self) -> Result<(), AuditError> {
         let began = Instant::now();
         loop {
             self.lock()?;
@@ -180,7 +194,6 @@ impl AuditLog {
             if began.elapsed() > self.timeout {
                 return Err(AuditError::Busy { path: self.path.clone() });
             }
-            // A clone of the file may outlive it.
             let _ = self.lines.storage().unlock();
             let next = opened(&self.path)?;
             self.syncs.set_file(&next).map_err(|source| failed(&self.path, source))?;
@@ -189,13 +202,15 @@ impl AuditLog {
         }
     }
 
-    fn append_current(&mut self, records: &[Record], at: Timestamp) -> Result<(), AuditError> {
+    fn append_current(&mut self, batches: &[(&[Record], Timestamp)]) -> Result<(), AuditError> {
         let (mut end, mut torn) = self.found_end()?;
         if end.length >= self.full && torn.is_empty() && self.set_back()? {
             self.lock_current()?;
             (end, torn) = self.found_end()?;
         }
-        self.append_locked(end, &torn, records, at)
+        let lines =
+            batches.iter().flat_map(|(records, at)| records.iter().map(|record| (record.line(), *at)));
+        self.append_locked(end, &torn, lines)
     }
 
     /// Makes a full file an older one. Returns false if that is not possible.
@@ -214,24 +229,25 @@ impl AuditLog {
         Ok((end, torn))
     }
 
-    fn append_locked(
+    fn append_locked<'r>(
         &mut self,
         mut end: End,
         torn: &[u8],
-        records: &[Record],
-        at: Timestamp,
+        lines: impl Iterator<Item = (Line<'r>, Timestamp)>,
     ) -> Result<(), AuditError> {
+        let mut lines = lines.peekable();
+        let Some((_, at)) = lines.peek() else { return Ok(()) };
         let mut bytes = Vec::new();
         let cut = !torn.is_empty();
         if cut {
             self.set_aside(torn, end.seq + 1)?;
-            bytes.extend(record::repair_line(torn).line(&end, self.synced(&end), at, &self.redact)?);
+            bytes.extend(Line::repair(torn).chained(&end, self.synced(&end), *at, &self.redact)?);
             end.follow(&bytes);
         }
         let whole = end.length - bytes.len() as u64;
-        for record in records {
+        for (line, at) in lines {
             let synced = if bytes.is_empty() { self.synced(&end) } else { None };
-            let line = record.line(&end, synced, at, &self.redact)?;
+            let line = line.chained(&end, synced, at, &self.redact)?;
             end.follow(&line);
             bytes.extend(line);
         }

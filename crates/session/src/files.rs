@@ -15,9 +15,11 @@ use crate::witness;
 
 mod digests;
 mod private_text;
+mod watch;
 
 pub use digests::{DigestBudget, FileDigests};
 pub use private_text::PrivateText;
+pub use watch::FileWatch;
 
 /// Start of the name of a temporary file.
 pub(crate) const TEMPORARY: &str = ".tmp-";

@@ -116,6 +116,11 @@ impl Journal {
         Ok(())
     }
 
+    /// Returns whether all lines are on disk.
+    pub fn is_committed(&self) -> bool {
+        self.lines.is_synced()
+    }
+
     fn failed(&self, error: LinesError) -> SessionError {
         let path = self.path.clone();
         match error {

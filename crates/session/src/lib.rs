@@ -43,13 +43,14 @@
 //! becomes a reply that was cut. Nothing is run again. Damage that no crash explains is reported with its line, and the
 //! files stay unchanged; [`Store::salvage`] makes a session of the lines before it.
 //!
-//! The audit log is shared by all sessions: see [`AuditLog`].
+//! The audit log is shared by all sessions: see [`AuditLog`]. Recordings of runs are in [`cassette`].
 //!
-//! This crate reads no clock, environment or random numbers (they are passed in), uses no paths outside the store and the
-//! log, and knows neither the turn loop nor providers.
+//! This crate reads no clock, environment or random numbers (they are passed in), uses no paths but the store, the
+//! log and those that it is given, and knows neither the turn loop nor providers.
 
 mod audit;
 mod blob;
+pub mod cassette;
 mod check;
 mod course;
 #[cfg(test)]
@@ -70,6 +71,7 @@ mod metadata;
 mod migrate;
 mod name;
 mod parse;
+pub mod pinned;
 #[cfg(test)]
 mod power_tests;
 mod redact_across;

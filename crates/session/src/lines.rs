@@ -44,6 +44,8 @@ pub(crate) struct Lines<S> {
     length: u64,
     /// The file may contain more than complete lines.
     ragged: bool,
+    /// Something was written since the last sync, perhaps by whoever wrote the file before.
+    written: bool,
     unsynced: bool,
 }
 
@@ -63,7 +65,7 @@ impl From<io::Error> for LinesError {
 impl<S: Storage> Lines<S> {
     /// `length` is the bytes of complete lines; what follows them is cut off.
     pub(crate) fn new(storage: S, length: u64, ragged: bool) -> Self {
-        Self { storage, length, ragged, unsynced: false }
+        Self { storage, length, ragged, written: true, unsynced: false }
     }
 
     /// Appends a line, which includes its newline.
@@ -72,7 +74,7 @@ impl<S: Storage> Lines<S> {
             return Err(LinesError::Unsynced);
         }
         self.trim()?;
-        self.ragged = true;
+        (self.ragged, self.written) = (true, true);
         if let Err(error) = self.write_all(line) {
             // The first error is the one to report. If trimming fails, the next append tries again.
             let _ = self.trim();
@@ -93,17 +95,23 @@ impl<S: Storage> Lines<S> {
 
     /// Sets the end of complete lines after another process appended, and whether more follows.
     pub(crate) fn stand_at(&mut self, length: u64, ragged: bool) {
-        (self.length, self.ragged) = (length, ragged);
+        (self.length, self.ragged, self.written) = (length, ragged, true);
     }
 
+    /// Makes the lines durable. Does nothing if they are.
     pub(crate) fn sync(&mut self) -> Result<(), LinesError> {
         if self.unsynced {
             return Err(LinesError::Unsynced);
         }
-        self.storage.sync().map_err(|error| {
-            self.unsynced = true;
-            error.into()
-        })
+        if self.written {
+            self.storage.sync().inspect_err(|_| self.unsynced = true)?;
+            self.written = false;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_synced(&self) -> bool {
+        !self.written
     }
 
     #[cfg(test)]
@@ -146,6 +154,7 @@ mod tests {
         room: usize,
         bite: usize,
         writes: usize,
+        syncs: usize,
         stuck: bool,
         interrupted: bool,
         dying: bool,
@@ -158,6 +167,7 @@ mod tests {
                 room,
                 bite: 1000,
                 writes: 0,
+                syncs: 0,
                 stuck: false,
                 interrupted: false,
                 dying: false,
@@ -188,6 +198,7 @@ mod tests {
         }
 
         fn sync(&mut self) -> io::Result<()> {
+            self.syncs += 1;
             if self.dying { Err(Other.into()) } else { Ok(()) }
         }
     }
@@ -241,6 +252,18 @@ mod tests {
         lines.storage.stuck = false;
         lines.append(b"later\n").unwrap();
         assert_eq!(lines.storage.bytes, b"first\nlater\n");
+    }
+
+    #[test]
+    fn what_is_on_disk_is_not_synced_again() {
+        let mut lines = Lines::new(Disk::new(100), 0, false);
+        // Whoever wrote the file before may not have synced it.
+        for (line, syncs) in [(None, 1), (None, 1), (Some(b"one\n"), 2), (None, 2)] {
+            line.into_iter().for_each(|line| lines.append(line).unwrap());
+            assert_eq!(lines.is_synced(), syncs == lines.storage.syncs);
+            lines.sync().unwrap();
+            assert_eq!(lines.storage.syncs, syncs);
+        }
     }
 
     #[test]

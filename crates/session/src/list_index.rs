@@ -107,7 +107,7 @@ fn parsed(line: &str) -> Option<Entry> {
 #[derive(Debug, Default)]
 pub(crate) struct ListIndex {
     stored: HashMap<String, (Entry, String)>,
-    lines: Vec<String>,
+    lines: Vec<(Uuid, String)>,
     is_outdated: bool,
 }
 
@@ -129,7 +129,7 @@ impl ListIndex {
         let stamps = Stamps::of(dir);
         if let Some((entry, line)) = self.stored.remove(&id.to_string()) {
             if Some(entry.stamps) == stamps {
-                self.lines.push(line);
+                self.lines.push((id, line));
                 return entry.summary(id);
             }
             self.is_outdated = true;
@@ -137,7 +137,7 @@ impl ListIndex {
         let summary = Summary::of(dir, id);
         let lasts = summary.problem.is_none() && !summary.hollow;
         if let Some(line) = stamps.filter(|_| lasts).and_then(|stamps| Entry::of(&summary, stamps).line()) {
-            self.lines.push(line);
+            self.lines.push((id, line));
             self.is_outdated = true;
         }
         summary
@@ -147,7 +147,13 @@ impl ListIndex {
     pub(crate) fn store(&self, dir: &Path) {
         // What is left belongs to sessions that are gone.
         if self.is_outdated || !self.stored.is_empty() {
-            write(dir, &self.lines);
+            write(dir, self.lines.iter().map(|(_, line)| line.as_str()));
+            // A session that was deleted meanwhile may have removed its entry from the file before.
+            let is_there = |(id, _): &&(Uuid, String)| dir.join(id.to_string()).exists();
+            let left: Vec<&str> = self.lines.iter().filter(is_there).map(|(_, line)| line.as_str()).collect();
+            if left.len() < self.lines.len() {
+                write(dir, left);
+            }
         }
     }
 }
@@ -155,9 +161,9 @@ impl ListIndex {
 /// Removes the entry of a session that was deleted.
 pub(crate) fn forget(dir: &Path, id: Uuid) {
     let (all, id) = (lines(dir), id.to_string());
-    let left: Vec<String> = all.iter().filter(|line| !line.contains(&id)).cloned().collect();
+    let left: Vec<&str> = all.iter().map(String::as_str).filter(|line| !line.contains(&id)).collect();
     if left.len() < all.len() {
-        write(dir, &left);
+        write(dir, left);
     }
 }
 
@@ -173,9 +179,8 @@ fn lines(dir: &Path) -> Vec<String> {
     }
 }
 
-fn write(dir: &Path, lines: &[String]) {
-    let text: String =
-        [FIRST].into_iter().chain(lines.iter().map(String::as_str)).flat_map(|line| [line, "\n"]).collect();
+fn write<'l>(dir: &Path, lines: impl IntoIterator<Item = &'l str>) {
+    let text: String = [FIRST].into_iter().chain(lines).flat_map(|line| [line, "\n"]).collect();
     let _ = files::replace(&dir.join(FILE), text.as_bytes(), Replace::CACHE);
 }
 

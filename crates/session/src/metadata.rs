@@ -89,7 +89,7 @@ impl Metadata {
     }
 
     /// Writes the metadata. The caller must hold the lock. Unreadable metadata is kept: see [`set_aside`].
-    pub(crate) fn write(&self, dir: &Path) -> Result<(), SessionError> {
+    pub(crate) fn write(&self, dir: &Path, how: Replace) -> Result<(), SessionError> {
         let path = dir.join(FILE);
         let text = toml::to_string(self).map_err(io::Error::other).map_err(SessionError::io(&path))?;
         if text.len() as u64 > MAX_BYTES {
@@ -97,7 +97,7 @@ impl Metadata {
             return Err(SessionError::Io { path, source });
         }
         set_aside(dir)?;
-        files::replace(&path, text.as_bytes(), Replace::LOCKED).map_err(SessionError::io(&path))
+        files::replace(&path, text.as_bytes(), how).map_err(SessionError::io(&path))
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(metadata.name.as_deref(), Some("tax"));
         metadata.tags = vec!["a".into()];
         metadata.totals = Some(totals());
-        metadata.write(dir.path()).unwrap();
+        metadata.write(dir.path(), Replace::LOCKED).unwrap();
         assert_eq!(Metadata::read(dir.path()), metadata);
         let text = fs::read_to_string(dir.path().join(FILE)).unwrap();
         assert!(text.contains("stars = 5") && text.contains("[later]") && text.contains("tags"), "{text}");

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use crate::files::{Durability, Replace};
 use crate::tally::Tally;
 use crate::{
-    Body, Clean, Contents, Entry, Header, Journal, Loaded, Metadata, Repair, SessionError, Totals, files,
-    metadata, store,
+    Body, Clean, Contents, Entry, Header, Journal, Loaded, Metadata, Repair, SessionError, files, metadata,
+    store,
 };
 
 /// Returns the id of a new session, a UUID of version 7 (RFC 9562), which sorts by time.
@@ -98,14 +99,24 @@ impl Session {
         Ok(entry.seq)
     }
 
-    /// Writes the metadata with the current totals.
+    /// Writes the metadata with the current totals durably.
     pub fn save_metadata(&mut self) -> Result<(), SessionError> {
+        let _ = self.journal.commit();
+        self.write_metadata(Replace::LOCKED)
+    }
+
+    /// Writes the metadata. After a power cut the earlier metadata may be there.
+    pub fn note_metadata(&mut self) -> Result<(), SessionError> {
+        self.write_metadata(Replace { durability: Durability::Content, ..Replace::LOCKED })
+    }
+
+    fn write_metadata(&mut self, how: Replace) -> Result<(), SessionError> {
         // Totals must not describe lines that a power cut could still remove.
-        let synced = self.journal.commit().is_ok();
-        let whole = |totals: &Totals| synced && totals.journal == self.journal.length();
-        self.metadata.totals = self.tally.totals(&self.dir).filter(whole);
+        let (synced, length) = (self.journal.is_committed(), self.journal.length());
+        self.metadata.totals =
+            self.tally.totals(&self.dir).filter(|totals| synced && totals.journal == length);
         self.tally.noted();
-        self.metadata.write(&self.dir)
+        self.metadata.write(&self.dir, how)
     }
 
     /// Returns the directory of the session.
@@ -128,7 +139,7 @@ impl Drop for Session {
         }
         if self.tally.moved() {
             // Best effort: missing totals are counted again from the journal.
-            let _ = self.save_metadata();
+            let _ = self.journal.commit().and_then(|()| self.note_metadata());
         }
     }
 }

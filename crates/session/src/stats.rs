@@ -18,6 +18,7 @@ mod folding;
 mod journal;
 mod page;
 mod pattern;
+mod series;
 mod sketch;
 
 pub use figures::{Calls, Day, Figures, Model, Pair, Share, Spent, Tool, Unreadable};
@@ -26,4 +27,5 @@ pub use journal::Journal;
 pub(crate) use journal::{full, is_own, milliseconds};
 pub use page::{Cursor, ListedCall, Outcomes, Page};
 pub use pattern::{Pattern, tool_name};
+pub use series::{Histogram, HistogramSeries};
 pub use sketch::Sketch;

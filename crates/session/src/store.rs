@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::check::gone;
+use crate::files::Replace;
 use crate::list_index::ListIndex;
 use crate::lock::Lock;
 use crate::summary::updated;
@@ -251,7 +252,7 @@ impl Store {
         let kept = metadata::set_aside(&dir)?;
         let mut metadata = Metadata::read(&dir);
         change(&mut metadata);
-        metadata.write(&dir)?;
+        metadata.write(&dir, Replace::LOCKED)?;
         Ok(kept.map(|kept| Repair::Metadata { kept }))
     }
 

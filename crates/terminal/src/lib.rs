@@ -16,6 +16,7 @@
 pub mod approver;
 pub mod consent;
 pub mod console;
+pub mod document;
 pub mod editor;
 pub mod person;
 pub mod poll_io;

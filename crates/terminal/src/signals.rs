@@ -17,6 +17,7 @@ use parking_lot::Mutex;
 use crate::editor::Handover;
 use crate::view::TerminalView;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
 
 use converse_host::failure::Failure;
 use converse_host::interrupt::Interrupt;
@@ -54,19 +55,34 @@ pub fn outlive_limits_of_files() {
 
 /// Watches from now on.
 pub fn watch() -> Result<Interrupt, Failure> {
-    watch_with(Duration::ZERO)
+    watch_serving(Duration::ZERO, false).map(|(interrupt, _)| interrupt)
 }
 
-/// Like [`watch`], for a run that may continue for `drain` after it was asked to end.
-pub fn watch_with(drain: Duration) -> Result<Interrupt, Failure> {
-    let interrupt = Interrupt::default();
-    let told = interrupt.clone();
+/// Like [`watch`], for a run that may continue for `drain` after it was asked to end. With `reloads`, SIGHUP ends nothing
+/// and notifies, even if the parent process ignores it.
+pub fn watch_serving(drain: Duration, reloads: bool) -> Result<(Interrupt, Arc<Notify>), Failure> {
+    let (interrupt, hangup) = (Interrupt::default(), Arc::<Notify>::default());
+    let (told, reload) = (interrupt.clone(), Arc::clone(&hangup));
     hear(Arc::default(), async move |mut signals| {
-        let first = signals.next().await;
+        let heard = signals.hangup.take_if(|_| reloads);
+        let unheard = || reloads.then(|| signal(SignalKind::hangup()).ok()).flatten();
+        let mut hangups = heard.or_else(unheard);
+        let first = next_or_hangups(&mut signals, &mut hangups, &reload).await;
         told.tell(first);
-        tokio::time::timeout(drain + TIDYING, signals.next()).await.unwrap_or(first)
+        let second = next_or_hangups(&mut signals, &mut hangups, &reload);
+        tokio::time::timeout(drain + TIDYING, second).await.unwrap_or(first)
     })?;
-    Ok(interrupt)
+    Ok((interrupt, hangup))
+}
+
+/// The number of the next signal that ends something.
+async fn next_or_hangups(signals: &mut Signals, hangups: &mut Option<Signal>, reload: &Notify) -> u8 {
+    loop {
+        tokio::select! {
+            number = signals.next() => return number,
+            () = next_of(hangups) => reload.notify_one(),
+        }
+    }
 }
 
 /// Signals on a thread of their own; when the hearer is done, so is the program, by the number that it gives back.

@@ -10,9 +10,12 @@
 pub mod escape;
 pub mod invisible;
 pub mod lines;
+pub mod ranking;
 pub mod secrets;
 pub mod shorten;
 pub mod suggest;
+pub mod trace_context;
+pub mod uri_template;
 mod width;
 pub mod wording;
 

@@ -1,16 +1,20 @@
-//! Calls a tool over streamable HTTP, as many times as it can: for `cargo xtask bench --only serve` and
+//! Calls a tool as many times as it can: for `cargo xtask bench --only serve`, `bench --only gateways` and
 //! `cargo xtask replicas`.
 //!
-//! `load ADDRESS TOOL --clients N --seconds S [--from NUMBER]`: N clients with a connection each, one call after
-//! another, in the era of 2026-07-28. Every call carries a number of its own and is right if it is answered with it.
-//! Nothing is ever sent twice. Prints one line of JSON.
+//! `load ADDRESS TOOL --clients N --seconds S [--from NUMBER] [--era sessions]`: N clients with a connection each, one
+//! call after another, over streamable HTTP in the era of 2026-07-28, or in a session of 2025-11-25 each.
+//! `load stdio TOOL --clients N --seconds S -- COMMAND…`: N clients on the two pipes of one program.
+//! Every call carries a number of its own and is right if it is answered with it. Nothing is ever sent twice. Prints one
+//! line of JSON.
+
+mod load_stdio;
 
 use std::cell::RefCell;
 use std::error::Error;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::LocalSet;
@@ -20,6 +24,8 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// A call that takes longer is an error.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The revision of the era of sessions.
+const SESSIONS: &str = "2025-11-25";
 /// Reasons that are told.
 const TOLD: usize = 5;
 
@@ -30,6 +36,9 @@ struct Options {
     clients: u64,
     time: Duration,
     from: u64,
+    sessions: bool,
+    /// The program that is called over stdio.
+    command: Vec<String>,
 }
 
 /// What all clients together have seen.
@@ -40,6 +49,30 @@ struct Seen {
     failed: u64,
     reasons: Vec<String>,
     micros: Vec<u32>,
+    /// Resident memory of the program that was started, in KiB.
+    resident: u64,
+}
+
+impl Seen {
+    fn next(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn note(&mut self, number: u64, began: Instant, called: Result<()>) {
+        match called {
+            Ok(()) => {
+                self.answered += 1;
+                self.micros.push(began.elapsed().as_micros() as u32);
+            }
+            Err(reason) => {
+                self.failed += 1;
+                if self.reasons.len() < TOLD {
+                    self.reasons.push(format!("{number}: {reason}"));
+                }
+            }
+        }
+    }
 }
 
 fn main() -> Result<()> {
@@ -47,13 +80,18 @@ fn main() -> Result<()> {
     let options = options(&words)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let seen = Rc::new(RefCell::new(Seen { next: options.from, ..Seen::default() }));
-    let began = Instant::now();
     let local = LocalSet::new();
-    for _ in 0..options.clients {
-        local.spawn_local(client(options.clone(), began + options.time, Rc::clone(&seen)));
+    let seconds = if options.command.is_empty() {
+        let began = Instant::now();
+        for _ in 0..options.clients {
+            local.spawn_local(client(options.clone(), began + options.time, Rc::clone(&seen)));
+        }
+        runtime.block_on(local);
+        began.elapsed()
+    } else {
+        local.block_on(&runtime, load_stdio::run(options, Rc::clone(&seen)))?
     }
-    runtime.block_on(local);
-    let seconds = began.elapsed().as_secs_f64();
+    .as_secs_f64();
     let mut seen = seen.take();
     seen.micros.sort_unstable();
     let at = |share: f64| {
@@ -64,7 +102,7 @@ fn main() -> Result<()> {
         "{}",
         json!({
             "answered": seen.answered, "failed": seen.failed, "reasons": seen.reasons, "seconds": seconds,
-            "next": seen.next, "p50_us": at(0.5), "p99_us": at(0.99),
+            "next": seen.next, "p50_us": at(0.5), "p99_us": at(0.99), "resident_kib": seen.resident,
         })
     );
     Ok(())
@@ -72,13 +110,18 @@ fn main() -> Result<()> {
 
 fn options(words: &[String]) -> Result<Options> {
     let [address, tool, rest @ ..] = words else { return Err("`load ADDRESS TOOL …`".into()) };
-    let (address, tool) = (address.clone(), tool.clone());
-    let mut options = Options { address, tool, clients: 1, time: Duration::from_secs(1), from: 0 };
+    let (rest, command) = match rest.iter().position(|word| word == "--") {
+        Some(at) => (&rest[..at], rest[at + 1..].to_vec()),
+        None => (rest, Vec::new()),
+    };
+    let (address, tool, time) = (address.clone(), tool.clone(), Duration::from_secs(1));
+    let mut options = Options { address, tool, clients: 1, time, from: 0, sessions: false, command };
     for pair in rest.chunks(2) {
         match pair {
             [word, value] if word == "--clients" => options.clients = value.parse()?,
             [word, value] if word == "--seconds" => options.time = Duration::from_secs_f64(value.parse()?),
             [word, value] if word == "--from" => options.from = value.parse()?,
+            [word, value] if word == "--era" => options.sessions = value == "sessions",
             other => return Err(format!("{other:?} is not an option").into()),
         }
     }
@@ -87,43 +130,72 @@ fn options(words: &[String]) -> Result<Options> {
 
 async fn client(options: Options, end: Instant, seen: Rc<RefCell<Seen>>) {
     let mut kept = None;
+    let session = if options.sessions { timeout(PATIENCE, open(&options)).await } else { Ok(Ok(None)) };
+    let session = match session {
+        Ok(Ok(session)) => session,
+        Ok(Err(reason)) => return seen.borrow_mut().note(0, end, Err(reason)),
+        Err(_) => return seen.borrow_mut().note(0, end, Err("no session in time".into())),
+    };
     while Instant::now() < end {
-        let number = {
-            let mut seen = seen.borrow_mut();
-            seen.next += 1;
-            seen.next
-        };
+        let number = seen.borrow_mut().next();
         let began = Instant::now();
-        let called = timeout(PATIENCE, call(&options, number, &mut kept)).await;
+        let called = timeout(PATIENCE, call(&options, session.as_deref(), number, &mut kept)).await;
         let called = called.unwrap_or_else(|_| Err("no answer in time".into()));
-        let mut seen = seen.borrow_mut();
-        match called {
-            Ok(()) => {
-                seen.answered += 1;
-                seen.micros.push(began.elapsed().as_micros() as u32);
-            }
-            Err(reason) => {
-                kept = None;
-                seen.failed += 1;
-                if seen.reasons.len() < TOLD {
-                    seen.reasons.push(format!("{number}: {reason}"));
-                }
-            }
+        if called.is_err() {
+            kept = None;
         }
+        seen.borrow_mut().note(number, began, called);
     }
 }
 
+/// Opens a session of 2025-11-25 and returns its identifier, if the server gives one.
+async fn open(options: &Options) -> Result<Option<String>> {
+    let mut stream = connect(options).await?;
+    let greeting = post(options, &initialize(), &[]);
+    stream.write_all(greeting.as_bytes()).await?;
+    let (head, body) = answer(&mut stream).await?;
+    if !head.starts_with("http/1.1 200") || !body.contains("\"result\"") {
+        return Err(format!("{} {body}", head.lines().next().unwrap_or_default()).into());
+    }
+    // The head is in lower case, as identifiers are that are made of hexadecimal digits.
+    let session = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).map(str::to_owned);
+    let mut stream = connect(options).await?;
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+    stream.write_all(post(options, &ready, &of_session(session.as_deref())).as_bytes()).await?;
+    answer(&mut stream).await?;
+    Ok(session)
+}
+
+fn initialize() -> String {
+    json!({"jsonrpc": "2.0", "id": "open", "method": "initialize", "params": {
+        "protocolVersion": SESSIONS, "capabilities": {}, "clientInfo": {"name": "load", "version": "1"}}})
+    .to_string()
+}
+
+fn of_session(session: Option<&str>) -> Vec<(&str, &str)> {
+    let mut headers = vec![("mcp-protocol-version", SESSIONS)];
+    headers.extend(session.map(|session| ("mcp-session-id", session)));
+    headers
+}
+
+async fn connect(options: &Options) -> Result<TcpStream> {
+    let stream = TcpStream::connect(&options.address).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
 /// The connection is kept for the next call, unless the other side says that it closes it.
-async fn call(options: &Options, number: u64, kept: &mut Option<TcpStream>) -> Result<()> {
+async fn call(
+    options: &Options,
+    session: Option<&str>,
+    number: u64,
+    kept: &mut Option<TcpStream>,
+) -> Result<()> {
     let mut stream = match kept.take() {
         Some(stream) => stream,
-        None => {
-            let stream = TcpStream::connect(&options.address).await?;
-            stream.set_nodelay(true)?;
-            stream
-        }
+        None => connect(options).await?,
     };
-    stream.write_all(request(options, number).as_bytes()).await?;
+    stream.write_all(request(options, session, number).as_bytes()).await?;
     let (head, body) = answer(&mut stream).await?;
     if !head.starts_with("http/1.1 200") || !body.contains(&format!("heard {number}.")) {
         return Err(format!("{} {body}", head.lines().next().unwrap_or_default()).into());
@@ -134,18 +206,33 @@ async fn call(options: &Options, number: u64, kept: &mut Option<TcpStream>) -> R
     Ok(())
 }
 
-fn request(options: &Options, number: u64) -> String {
-    let Options { address, tool, .. } = options;
-    let body = json!({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {
-        "name": tool, "arguments": {"number": number}, "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
-            "io.modelcontextprotocol/clientInfo": {"name": "load", "version": "1"}}}})
-    .to_string();
+fn request(options: &Options, session: Option<&str>, number: u64) -> String {
+    let tool = &options.tool;
+    if options.sessions {
+        return post(options, &called(tool, number, json!({})), &of_session(session));
+    }
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "load", "version": "1"}});
+    let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", tool)];
+    post(options, &called(tool, number, meta), &headers)
+}
+
+fn called(tool: &str, number: u64, meta: Value) -> String {
+    let mut params = json!({"name": tool, "arguments": {"number": number}});
+    if meta.as_object().is_some_and(|meta| !meta.is_empty()) {
+        params["_meta"] = meta;
+    }
+    json!({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}).to_string()
+}
+
+fn post(options: &Options, body: &str, headers: &[(&str, &str)]) -> String {
+    let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     format!(
-        "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
-         accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
-         mcp-method: tools/call\r\nmcp-name: {tool}\r\ncontent-length: {}\r\n\r\n{body}",
+        "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\n{headers}content-length: {}\r\n\r\n{body}",
+        options.address,
         body.len()
     )
 }

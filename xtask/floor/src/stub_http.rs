@@ -1,13 +1,15 @@
 //! An MCP server over streamable HTTP that does nothing, quickly, and remembers what it was asked: for
-//! `cargo xtask bench --only serve` and `cargo xtask replicas`. The era of 2026-07-28 only.
+//! `cargo xtask bench --only serve` and `--only gateways`, and `cargo xtask replicas`. The era of 2026-07-28, and that of
+//! sessions without a session.
 //!
 //! Prints its address, then serves until its standard input ends. Its one tool `note` takes a number and says it.
-//! `GET /noted` gives what came: how many calls, how many different numbers.
+//! `GET /noted` gives what came: how many calls, how many different numbers. With `--stdio` it is the same server over
+//! stdio.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::error::Error;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -24,11 +26,12 @@ struct Noted {
     numbers: HashSet<u64>,
 }
 
-/// `stub-http [--delay SECONDS]`: how long each call takes.
+/// `stub-http [--stdio | --delay SECONDS]`: how long each call takes.
 fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let delay = match words.as_slice() {
         [] => Duration::ZERO,
+        [word] if word == "--stdio" => return serve_pipes(),
         [word, value] if word == "--delay" => Duration::from_secs_f64(value.parse()?),
         other => return Err(format!("{other:?} is not an option").into()),
     };
@@ -38,6 +41,19 @@ fn main() -> Result<()> {
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     LocalSet::new().block_on(&runtime, serve(delay))
+}
+
+fn serve_pipes() -> Result<()> {
+    let noted = RefCell::new(Noted::default());
+    let mut out = std::io::stdout().lock();
+    for line in std::io::stdin().lines() {
+        let (_, answer) = answer("POST", &serde_json::from_str(&line?)?, &noted);
+        if !answer.is_null() {
+            out.write_all(format!("{answer}\n").as_bytes())?;
+            out.flush()?;
+        }
+    }
+    Ok(())
 }
 
 async fn serve(delay: Duration) -> Result<()> {
@@ -99,6 +115,9 @@ fn answer(line: &str, body: &Value, noted: &RefCell<Noted>) -> (&'static str, Va
         let noted = noted.borrow();
         return ("200 OK", json!({"calls": noted.calls, "numbers": noted.numbers.len()}));
     }
+    if line.starts_with("GET ") {
+        return ("405 Method Not Allowed", Value::Null);
+    }
     let (Some(method), Some(id)) = (body["method"].as_str(), body.get("id")) else {
         return ("202 Accepted", Value::Null);
     };
@@ -106,6 +125,10 @@ fn answer(line: &str, body: &Value, noted: &RefCell<Noted>) -> (&'static str, Va
         "server/discover" => json!({
             "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
             "serverInfo": {"name": "stub-http", "version": "1"}, "ttlMs": 600_000, "cacheScope": "public"}),
+        "initialize" => json!({
+            "protocolVersion": body["params"]["protocolVersion"], "capabilities": {"tools": {}},
+            "serverInfo": {"name": "stub-http", "version": "1"}}),
+        "ping" => json!({}),
         "tools/list" => {
             json!({"resultType": "complete", "ttlMs": 600_000, "cacheScope": "public", "tools": [{
             "name": "note", "description": "Notes a number and says it",

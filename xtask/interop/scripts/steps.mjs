@@ -40,6 +40,28 @@ export async function steps({ list, call, many = (count) => atOnce(call, count) 
   return seen;
 }
 
+/** The steps that every framework has a way for. `read(result)` gives `{ failed, text }`. */
+export async function briefly({ names, call, read }) {
+  const one = async (name, input) => {
+    try {
+      return read(await call(PREFIX + name, input));
+    } catch (error) {
+      // A framework tells its model of a failure by an exception.
+      return { failed: true, text: String(error.message ?? error) };
+    }
+  };
+  const seen = { tools: names };
+  seen.good = await one('echo', { message: 'cheese on the moon' });
+  seen.bad = await one('get-resource-reference', { resourceType: 'Text', resourceId: -1 });
+  seen.invalid = await one('get-sum', { a: 'x', b: 3 });
+  const began = performance.now();
+  const long = () => one('trigger-long-running-operation', { duration: 1, steps: 1 });
+  const many = await Promise.all(Array.from({ length: 20 }, long));
+  seen.many = many.filter((result) => !result.failed).length;
+  seen.many_ms = Math.round(performance.now() - began);
+  return seen;
+}
+
 /** The last words of a script: all it saw, as one line. */
 export function tell(seen) {
   console.log(JSON.stringify(seen));

@@ -51,6 +51,31 @@ async def steps(tools, call):
     return seen
 
 
+async def briefly(names, call, read):
+    """The steps that every framework has a way for. `read(result)` gives (failed, text)."""
+
+    async def one(name, arguments):
+        try:
+            failed, text = read(await call(PREFIX + name, arguments))
+        except Exception as error:  # noqa: BLE001
+            # A framework tells its model of a failure by an exception.
+            failed, text = True, "; ".join(reasons(error))
+        return {"failed": failed, "text": text}
+
+    long = lambda: one("trigger-long-running-operation", {"duration": 1, "steps": 1})  # noqa: E731
+    seen = {
+        "tools": names,
+        "good": await one("echo", {"message": "cheese on the moon"}),
+        "bad": await one("get-resource-reference", {"resourceType": "Text", "resourceId": -1}),
+        "invalid": await one("get-sum", {"a": "x", "b": 3}),
+    }
+    began = time.monotonic()
+    many = await asyncio.gather(*(long() for _ in range(20)))
+    seen["many"] = sum(result["failed"] is False for result in many)
+    seen["many_ms"] = round((time.monotonic() - began) * 1000)
+    return seen
+
+
 def reasons(error):
     """The words of an error, and of those inside of it."""
     inner = [words for one in getattr(error, "exceptions", ()) for words in reasons(one)]

@@ -78,6 +78,7 @@ impl Part {
             "genai" => Ok(Self::Genai),
             "serve" => Ok(Self::Serve),
             "soak" => Ok(Self::Soak),
+            "gateways" => Err("`--only gateways` comes first: `cargo xtask bench --only gateways …`".into()),
             _ => Err("`--only` is one of curl, servers, check, decode, sessions, search, soak, genai, serve"
                 .into()),
         }

@@ -128,11 +128,19 @@ Reference: docs/reference/descriptors.md";
 pub(super) const IMPORT: &str = "Examples:
   converse ensembles import ~/.claude.json
   converse ensembles import .vscode/mcp.json --dry-run
+  converse ensembles import weather.mcpb
 
 Guide: docs/guides/migrating.md";
 
+pub(super) const IMPORT_OPENAPI: &str = "Examples:
+  converse ensembles import openapi petstore.yaml --tag pets
+  converse ensembles import openapi https://api.example.com/openapi.json --name example --dry-run
+
+Guide: docs/guides/openapi.md";
+
 pub(super) const EXPORT: &str = "Examples:
   converse ensembles export > .mcp.json
+  converse ensembles export --client codex --write
 
 Guide: docs/guides/migrating.md";
 

@@ -17,6 +17,10 @@ pub(crate) struct ServeArgs {
     #[arg(short, long, value_name = "NAME")]
     pub(crate) ensemble: Vec<String>,
 
+    /// Serve only this view of the settings, over stdio
+    #[arg(long, value_name = "NAME", conflicts_with = "http")]
+    pub(crate) view: Option<String>,
+
     #[command(flatten)]
     pub(crate) places: Places,
 
@@ -71,6 +75,7 @@ impl WebArgs {
         ServeArgs {
             http: Some(SocketAddr::from(([127, 0, 0, 1], *port))),
             ensemble,
+            view: None,
             places,
             rules,
             bare_names: false,

@@ -3,30 +3,28 @@
 
 mod call;
 mod check;
+mod export;
 mod import;
 mod init;
 mod list;
 mod lock;
 mod login;
-mod new_files;
 mod show;
 mod test;
 
 use converse_config::{EnsemblePlan, Scope, ensemble_schema, invoker_schema, schema_text};
-use converse_foreign::export;
 use serde_json::{Value, json};
 
-use crate::args::{Destination, Ensembles, ExportArgs, SchemaOf};
-use converse_host::catalogue::Catalogue;
+use crate::args::{Destination, Ensembles, SchemaOf};
+use converse_host::descriptor_dir::{DescriptorDir, NewFile};
 use converse_host::failure::Failure;
 use converse_host::world::World;
 use converse_terminal::console::Console;
 use converse_terminal::project_trust::Trust;
-use converse_terminal::render::output::{write_json, write_stdout};
+use converse_terminal::render::output::write_stdout;
 use converse_terminal::signals;
 
 use call::Call;
-use new_files::{DescriptorDir, NewFile};
 use show::Show;
 
 pub(crate) fn run(command: &Ensembles, console: &Console, world: &World) -> Result<(), Failure> {
@@ -48,7 +46,7 @@ pub(crate) fn run(command: &Ensembles, console: &Console, world: &World) -> Resu
             Ok(write_stdout(&schema_text(&schema))?)
         }
         Ensembles::Import(args) => import::run(args, console, world),
-        Ensembles::Export(args) => export_servers(args, console, world),
+        Ensembles::Export(args) => export::run(args, console, world),
         Ensembles::Init(args) => init::run(args, console, world),
         Ensembles::Trust { hash, revoke, json } => {
             let trust = Trust { hash: hash.as_deref(), as_json: *json, console, world, interrupt: None };
@@ -64,21 +62,6 @@ pub(crate) fn run(command: &Ensembles, console: &Console, world: &World) -> Resu
             converse_host::runtime::block_on(call.run(console, world))?
         }
     }
-}
-
-/// Prints the servers as `mcpServers`, and reports on stderr what that format cannot express.
-fn export_servers(args: &ExportArgs, console: &Console, world: &World) -> Result<(), Failure> {
-    let catalogue = Catalogue::find(world, &args.places.ensembles);
-    console.warn_all(catalogue.lines());
-    let plans: Vec<&EnsemblePlan> = if args.names.is_empty() {
-        catalogue.plans.iter().collect()
-    } else {
-        args.names.iter().map(|name| catalogue.named(name)).collect::<Result<_, _>>()?
-    };
-    let exported = export(plans, !args.names.is_empty());
-    console.warn_all(exported.notes.iter().map(|note| format!("note: {note}")));
-    write_json(&exported.value)?;
-    catalogue.stop_for_own_errors()
 }
 
 /// Prints the texts of new descriptors with `--dry-run`, else the paths that were written.

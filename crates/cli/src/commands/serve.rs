@@ -5,7 +5,6 @@
 
 mod front;
 mod pipes;
-mod tokens;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,11 +13,14 @@ use std::time::Duration;
 use converse_config::SettingsPlan;
 use converse_engine::{Sink, SinkError};
 use converse_ensemble::Rules;
+use converse_gateway::{
+    Audit, Caller, Gateway, GatewayParts, NameConflict, Pipes, UnknownView, Upstreams, serve_stdio,
+};
 use converse_host::TurnOptions;
 use converse_server::{
-    Audit, Caller, Front, FrontOptions, FrontParts, Gateway, GatewayParts, NameConflict, Pipes, Renderers,
-    TurnParts, TurnQueue, serve_stdio,
+    Front, FrontOptions, FrontParts, ReloadParts, Reloader, Renderers, TurnParts, TurnQueue,
 };
+use tokio::sync::Notify;
 
 use crate::args::{ServeArgs, WebArgs};
 use converse_host::audit::AuditSink;
@@ -26,8 +28,7 @@ use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
-use converse_host::settings::Files;
-use converse_host::wiring::{Connected, Wiring};
+use converse_host::wiring::Connected;
 use converse_host::world::{Input, World};
 use converse_terminal::console::Console;
 use converse_terminal::render::output::write_stderr;
@@ -52,8 +53,9 @@ pub(crate) fn run(args: &ServeArgs, console: &Console, world: &World) -> Result<
 
 fn serving(args: &ServeArgs, opens: bool, console: &Console, world: &World) -> Result<(), Failure> {
     let drain = Duration::from_secs_f64(args.drain);
-    let interrupt = signals::watch_with(drain)?;
-    let serving = Serving { args, opens, drain, console, world, interrupt: &interrupt };
+    // At a terminal, SIGHUP says that the terminal was closed.
+    let (interrupt, hangup) = signals::watch_serving(drain, world.stdin != Input::Terminal)?;
+    let serving = Serving { args, opens, drain, console, world, interrupt: &interrupt, hangup: &hangup };
     converse_host::runtime::block_on(serving.run())?
 }
 
@@ -66,6 +68,8 @@ pub(super) struct Serving<'a> {
     console: &'a Console,
     world: &'a World,
     interrupt: &'a Interrupt,
+    /// Notified when the configuration is to be read again.
+    hangup: &'a Notify,
 }
 
 impl Serving<'_> {
@@ -76,15 +80,16 @@ impl Serving<'_> {
             Some(address) => Some((address, guarded(address)?)),
             None => None,
         };
-        let catalogue = Catalogue::find(world, &self.args.places.ensembles);
-        let named = Some(self.args.ensemble.as_slice()).filter(|named| !named.is_empty());
-        let chosen = catalogue.select(named)?;
-        console.warn_all(catalogue.notes());
-        let (files, rules) = Files::for_tools(&self.args.rules.options(), &console.context, world)?;
         let contents = Kept::rolling();
-        let (protected, lockfiles) = (catalogue.protected(), &catalogue.lockfiles());
-        let looking = Wiring::looking(world, &console.context, interrupt, &contents);
-        let wiring = Wiring { protected, lockfiles, ..looking };
+        let (directories, named) = (&self.args.places.ensembles, &self.args.ensemble);
+        let (context, rules) = (&console.context, &self.args.rules.options());
+        let reload =
+            ReloadParts { world, context, interrupt, contents: &contents, directories, named, rules };
+        let catalogue = Catalogue::find(world, directories);
+        console.warn_all(catalogue.notes());
+        let now = reload.configuration(catalogue)?;
+        let (files, lockfiles) = (now.settings.clone(), now.catalogue.lockfiles());
+        let wiring = reload.wiring(&now.catalogue, &lockfiles);
         let audit = Arc::new(self.audit(files.audit.unwrap_or(true))?);
         let (transport, written) = match http {
             Some((address, guarded)) => (ClientTransport::Http(address, guarded), None),
@@ -93,14 +98,29 @@ impl Serving<'_> {
                 (ClientTransport::Stdio(pipes), Some(written))
             }
         };
-        let connected = wiring.connect(&chosen, rules).await?;
-        if let Some(failure) = connected.failure_of(&self.args.ensemble) {
+        let plans: Vec<_> = now.plans.iter().collect();
+        let connected = wiring.connect_in_background(&plans, now.rules.clone()).await?;
+        if let Some(failure) = connected.failure_of(named) {
             connected.disconnect(&console.context).await;
             return Err(failure);
         }
         console.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
-        let front = self.front(&connected, files, wiring.rules(Vec::new()));
-        let served = self.served(&connected, Arc::clone(&audit), contents, transport, front).await;
+        let upstreams = Upstreams::new(reload.upstreams(&connected, &now.plans));
+        let parts = GatewayParts {
+            roster: connected.roster.for_caller(0),
+            upstreams: upstreams.clone(),
+            audit: Arc::clone(&audit) as Arc<dyn Audit>,
+            blobs: Arc::new(contents.clone()),
+            spans: console.context.telemetry.calls(),
+            bare_names: self.args.bare_names,
+            views: files.views.clone(),
+            max_calls: usize::try_from(self.args.max_calls).unwrap_or(usize::MAX),
+            budget: files.serve,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let front = self.front(&connected, upstreams, files, wiring.rules(Vec::new()));
+        let mut reloader = Reloader::new(reload, now, &lockfiles);
+        let served = self.served(&connected, parts, &mut reloader, &contents, transport, front).await;
         // Concurrently: a client that does not read and a log that cannot be written must not delay the servers.
         let carried = async {
             match written {
@@ -108,32 +128,26 @@ impl Serving<'_> {
                 None => Ok(()),
             }
         };
-        let (flushed, carried, ()) =
-            tokio::join!(audit.flush(), carried, connected.disconnect(&console.context));
+        let disconnected = async { tokio::join!(reloader.disconnect(), connected.disconnect(context)) };
+        let (flushed, carried, _) = tokio::join!(audit.flush(), carried, disconnected);
         served.and(carried).and(flushed.map_err(Failure::from))
     }
 
     async fn served(
         &self,
         connected: &Connected,
-        audit: Arc<GatewayAudit>,
-        contents: Kept,
+        parts: GatewayParts,
+        reloader: &mut Reloader<'_>,
+        contents: &Kept,
         transport: ClientTransport,
         front: Option<(Arc<Front>, TurnQueue)>,
     ) -> Result<(), Failure> {
-        let parts = GatewayParts {
-            roster: connected.roster.for_caller(0),
-            audit,
-            blobs: Arc::new(contents.clone()),
-            bare_names: self.args.bare_names,
-            max_calls: usize::try_from(self.args.max_calls).unwrap_or(usize::MAX),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        };
         let gateway = Gateway::new(parts).map_err(|conflict| name_conflict(&conflict))?;
         let news = async {
             loop {
                 tokio::time::sleep(NEWS).await;
-                connected.tell_news(&self.console.context);
+                connected.tell_news(&connected.roster, &self.console.context);
+                self.console.context.telemetry.export_due();
                 // The warnings have been shown.
                 drop(self.console.context.take_warnings());
             }
@@ -142,8 +156,9 @@ impl Serving<'_> {
         let begun = routes.clone();
         let turns = async {
             if let (Some(queue), Some(front)) = (queue, begun) {
+                gateway.upstreams().settled().await;
                 front.continue_answered().await;
-                let parts = TurnParts { context: &self.console.context, connected, contents: &contents };
+                let parts = TurnParts { context: &self.console.context, connected, contents };
                 queue.run(parts, self.interrupt.token.clone(), self.drain).await;
             }
         };
@@ -158,9 +173,11 @@ impl Serving<'_> {
                 ClientTransport::Stdio(pipes) => self.stdio(&gateway, pipes).await,
             }
         };
+        let reloads = reloader.run(connected, &gateway, self.hangup);
+        let kept = async { tokio::join!(news, reloads, connected.keep_open(), gateway.follow_upstreams()) };
         tokio::select! {
             served = served => served,
-            () = news => Ok(()),
+            _ = kept => Ok(()),
         }
     }
 
@@ -168,6 +185,7 @@ impl Serving<'_> {
     fn front(
         &self,
         connected: &Connected,
+        upstreams: Upstreams,
         files: SettingsPlan,
         rules: Rules,
     ) -> Option<(Arc<Front>, TurnQueue)> {
@@ -195,6 +213,7 @@ impl Serving<'_> {
             turn,
             roster,
             failures,
+            upstreams,
             directories,
             rules,
             redactor,
@@ -208,7 +227,10 @@ impl Serving<'_> {
         if self.world.stdin == Input::Terminal {
             self.console.note("serving MCP on standard input and output for another program; Ctrl-D ends it");
         }
-        let stop = self.interrupt.token.clone();
+        let unknown =
+            |error: UnknownView| Failure::usage("unknown-view", error.to_string()).hint(error.hint());
+        let view = self.args.view.as_deref().map(|name| gateway.view(name)).transpose().map_err(unknown)?;
+        let (gateway, stop) = (view.as_ref().unwrap_or(gateway), self.interrupt.token.clone());
         let served = serve_stdio(gateway, pipes, stop, self.drain).await;
         served.map_err(|error| Failure::new(Kind::Internal, "serve", error.to_string()))
     }
@@ -245,6 +267,14 @@ impl GatewayAudit {
 impl Audit for GatewayAudit {
     fn sink_for(&self, caller: &Caller) -> Arc<dyn Sink> {
         Arc::new(self.0.for_client(caller.line()))
+    }
+
+    fn is_writable(&self) -> bool {
+        self.0.is_writable()
+    }
+
+    fn failures(&self) -> u64 {
+        self.0.failures()
     }
 }
 

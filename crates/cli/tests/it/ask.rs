@@ -98,8 +98,6 @@ fn an_ensemble_that_was_named_and_is_not_there_is_ten() {
     assert!(env.run(&ask).exits(0).stderr.contains("no-such-program-anywhere"));
     let ran = env.run(&[&ask[..], &["-e", "essentials", "-e", "gone"]].concat()).exits(10);
     assert!(ran.stderr.contains("error[named-ensemble]"), "{}", ran.stderr);
-    let serve = ["serve", "--ensembles", &own, "-e", "gone"];
-    assert!(env.run(&serve).exits(10).stderr.contains("error[named-ensemble]"));
 }
 
 #[test]

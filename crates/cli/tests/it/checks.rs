@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::env::{Ran, TestEnv};
 use crate::fake_server::FakeServer;
+use crate::http::{Answer, serve};
 
 const SECRET: &str = "ghp_a8Kd02LqZx7Vb3Nm5Tp9Rw1Yc4Ue6Hs0Jf2Gk";
 const PROVIDERS: &str = "--provider=anthropic,openai,gemini";
@@ -202,15 +203,46 @@ fn tools_of_servers_are_held_against_providers_too() {
     let dir = env.path("servers").display().to_string();
     let without = findings(&env.run(&["ensembles", "check", &dir, PROVIDERS, "--json"]).exits(0));
     assert_eq!(without, Vec::<Value>::new(), "nothing was started");
-    let ran = env.run(&["ensembles", "check", &dir, PROVIDERS, "--connect", "--json"]);
-    assert!(matches!(ran.code, 0 | 3), "{ran:?}");
+    let ran = env.run(&["ensembles", "check", &dir, PROVIDERS, "--connect", "--json"]).exits(0);
+    assert_eq!(findings(&ran), Vec::<Value>::new(), "nothing of it needs a change");
+    let text = env.run(&["ensembles", "check", &dir, PROVIDERS, "--connect"]).exits(0).stdout;
+    let lines: Vec<&str> = text.lines().filter(|line| line.ends_with("no change is needed")).collect();
+    assert!(lines.iter().any(|line| line.starts_with("Gemini: converse adapts ")), "{text}");
+    assert!(lines.len() <= 6 && text.ends_with(": 0 errors, 0 warnings\n"), "{text}");
+}
+
+/// What needs a change is a finding of its own, at the ensemble: nobody here can change the schema.
+#[test]
+fn a_tool_of_a_server_that_a_provider_rejects_is_an_error() {
+    let env = TestEnv::new();
+    let properties = json!({ "a b": { "type": "string" }, "c": { "type": ["string", "null"] } });
+    let port = serve(move |request| {
+        let message: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let result = match message["method"].as_str().unwrap_or_default() {
+            "initialize" => json!({ "protocolVersion": "2025-06-18", "capabilities": { "tools": {} },
+                                    "serverInfo": { "name": "site", "version": "3" } }),
+            "tools/list" => json!({ "tools": [{ "name": "odd", "description": "Odd",
+                "inputSchema": { "type": "object", "properties": properties } }] }),
+            _ if message["id"].is_null() => return Answer::new(202, "text/plain", ""),
+            _ => {
+                let error = json!({ "code": -32601, "message": "no such method" });
+                let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "error": error });
+                return Answer::new(200, "application/json", answer.to_string());
+            }
+        };
+        let answer = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
+        Answer::new(200, "application/json", answer.to_string())
+    });
+    let text = format!(
+        "[ensemble]\nname = \"site\"\ndescription = \"d\"\n[connection]\ntransport = \"http\"\n\
+         url = \"http://127.0.0.1:{port}/mcp\"\n"
+    );
+    env.write("work/s/site.toml", &text);
+    let ran = env.run(&["ensembles", "check", "s", PROVIDERS, "--connect", "--json"]).exits(3);
     let found = findings(&ran);
-    assert!(!found.is_empty());
-    for finding in &found {
-        assert!(finding["code"].as_str().unwrap().starts_with("provider-"), "{finding}");
-        assert!(finding["file"].as_str().unwrap().ends_with("fake.toml"), "{finding}");
-        assert!(finding["message"].as_str().unwrap().starts_with("`fake`: `"), "{finding}");
-    }
+    assert_eq!(brief(&found), ["provider-rejects error 1"]);
+    assert!(found[0]["message"].as_str().unwrap().starts_with("`site`: `odd` at "), "{found:?}");
+    assert!(found[0]["file"].as_str().unwrap().ends_with("site.toml"), "{found:?}");
 }
 
 #[test]

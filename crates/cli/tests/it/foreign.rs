@@ -2,10 +2,12 @@
 //! descriptors that `check` accepts, and no secret of theirs is written or said.
 
 mod files;
+mod openapi;
 
 use serde_json::{Value, json};
 
 use crate::env::{Ran, TestEnv};
+use crate::fake_server::own_command;
 use crate::terminal::Terminal;
 
 use files::PROGRAMS;
@@ -53,6 +55,114 @@ fn six_programs_are_taken_over_and_check_accepts_them() {
             assert_eq!(row["enabled"], *enabled, "{} {name}", program.file);
         }
     }
+}
+
+/// The files of a package are those that were imported, at each start of its server.
+#[test]
+fn a_plugin_is_imported_with_its_files_and_not_started_after_a_change() {
+    let env = TestEnv::new();
+    let command = own_command(&[]);
+    let (program, arguments) = command.split_first().unwrap();
+    let servers = json!({ "mcpServers": { "near": {
+        "command": program, "args": arguments, "cwd": "${PLUGIN_ROOT}" } } });
+    env.write("work/plugin/.mcp.json", &servers.to_string());
+    env.write("work/plugin/.plugin/plugin.json", r#"{ "name": "a-plugin" }"#);
+    env.write("work/plugin/lib/code.js", "one");
+    let ran = import(&env, &["plugin", "--into", "taken"]).exits(0);
+    let place = ran.stderr.split("its files are in ").nth(1).unwrap().split(" and are").next().unwrap();
+    assert!(place.contains("/a-plugin-"), "{}", ran.stderr);
+    let connect = ["ensembles", "check", "taken", "--connect"];
+    env.run(&connect).exits(0);
+    // Where it came from does not matter any more.
+    env.write("work/plugin/lib/code.js", "another");
+    env.run(&connect).exits(0);
+    let copy = std::path::Path::new(place).join("lib/code.js");
+    std::fs::write(&copy, "another").unwrap();
+    let ran = env.run(&connect).exits(10);
+    assert!(ran.stdout.contains("code.js` has changed since the package was imported"), "{ran:?}");
+    import(&env, &["plugin", "--into", "taken", "--force"]).exits(0);
+    env.run(&connect).exits(0);
+    env.write("work/no-bundle.mcpb", "PK\u{3}\u{4}");
+    let ran = import(&env, &["no-bundle.mcpb", "--into", "taken"]).exits(3);
+    assert!(ran.stderr.contains("not a zip archive that can be read: it is damaged"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_client_gets_the_entry_for_the_gateway() {
+    let env = TestEnv::new();
+    let export = |args: &[&str]| env.run(&[&["ensembles", "export", "--client"], args].concat());
+    let ran = export(&["claude-code", "essentials"]).exits(0);
+    let entry = &ran.json()["mcpServers"]["converse"];
+    assert_eq!(*entry, json!({ "command": "converse", "args": ["serve", "-e", "essentials"] }));
+    assert!(ran.stderr.contains("`.mcp.json`"), "{}", ran.stderr);
+    let ran = export(&["codex", "--url", "https://tools.example/mcp"]).exits(0);
+    assert!(ran.stdout.contains("bearer_token_env_var = \"CONVERSE_TOKEN\""), "{}", ran.stdout);
+    export(&["claude-desktop", "--url", "https://tools.example/mcp"]).exits(2);
+    export(&["claude-code", "no-such-ensemble"]).exits(2);
+    export(&["emacs"]).exits(2);
+}
+
+#[test]
+fn an_entry_is_added_to_the_file_of_a_client() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    let env = TestEnv::new();
+    let export = |args: &[&str]| env.run(&[&["ensembles", "export", "--client"], args].concat());
+    let read = |path: &str| std::fs::read_to_string(env.path(path)).unwrap();
+    // A file that is missing, with its directory.
+    let ran = export(&["cursor", "essentials", "--write"]).exits(0);
+    assert_eq!(read("work/.cursor/mcp.json"), ran.stdout);
+    assert!(
+        ran.stderr.contains("added this to") && ran.stderr.contains("/.cursor/mcp.json"),
+        "{}",
+        ran.stderr
+    );
+    // Comments, trailing commas and the mode stay.
+    let (zed, before) =
+        ("home/.config/zed/settings.json", "// mine\n{\n    \"theme\": \"dark\", // note\n}\n");
+    env.write(zed, before);
+    std::fs::set_permissions(env.path(zed), std::fs::Permissions::from_mode(0o600)).unwrap();
+    export(&["zed", "--write"]).exits(0);
+    let added = read(zed);
+    assert!(added.starts_with("// mine\n{\n    \"theme\": \"dark\", // note\n"), "{added}");
+    assert!(added.contains("\n        \"converse\": {\n") && added.ends_with("},\n}\n"), "{added}");
+    assert_eq!(std::fs::metadata(env.path(zed)).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(export(&["zed", "--write"]).exits(0).stderr.contains("has this entry already"));
+    // Another entry of that name.
+    let ran = export(&["zed", "essentials", "--write"]).exits(2);
+    assert!(ran.stderr.contains("error[already-there]") && ran.stderr.contains("--force"), "{}", ran.stderr);
+    assert_eq!((read(zed), ran.stdout.as_str()), (added.clone(), ""));
+    let ran = export(&["zed", "essentials", "--write", "--force"]).exits(0);
+    assert!(
+        ran.stderr.contains("replaced this in") && read(zed).contains("\"essentials\""),
+        "{}",
+        ran.stderr
+    );
+    // TOML, and another file than the usual one.
+    env.write("home/.codex/config.toml", "model = \"x\" # mine\n");
+    let ran = export(&["codex", "--write"]).exits(0);
+    assert_eq!(read("home/.codex/config.toml"), format!("model = \"x\" # mine\n\n{}", ran.stdout));
+    export(&["claude-code", "--write=other/servers.json"]).exits(0);
+    assert!(read("work/other/servers.json").contains("mcpServers"));
+    // What cannot be read stays as it is.
+    env.write("work/opencode.json", "{ x }");
+    let ran = export(&["opencode", "--write", "--force"]).exits(3);
+    assert!(
+        ran.stderr.contains("error[foreign-file]") && read("work/opencode.json") == "{ x }",
+        "{}",
+        ran.stderr
+    );
+    // A link of the project is not followed out of it; a link of the user is, and stays a link.
+    env.write("outside.json", "{}");
+    symlink("../outside.json", env.path("work/.mcp.json")).unwrap();
+    assert!(export(&["claude-code", "--write"]).exits(2).stderr.contains("error[leads-out]"));
+    assert_eq!(read("outside.json"), "{}");
+    export(&["claude-code", "--write=.mcp.json"]).exits(0);
+    assert!(env.path("work/.mcp.json").is_symlink() && read("outside.json").contains("mcpServers"));
+    export(&["claude-code", "--force"]).exits(2);
+    env.run(&["ensembles", "export", "--write"]).exits(2);
+    let left = std::fs::read_dir(env.path("home/.config/zed")).unwrap().count();
+    assert_eq!(left, 1, "no temporary file");
 }
 
 #[test]
@@ -144,7 +254,8 @@ fn what_cannot_be_taken_over_is_an_error_with_a_place() {
         (&["latin.json"], 3, "not UTF-8"),
         (&["large.json"], 3, "larger than 1048576 bytes"),
         (&["absent.json"], 3, "cannot be read"),
-        (&["."], 3, "not a regular file"),
+        (&["."], 3, "nor a plugin (it has no `plugin.json`)"),
+        (&["/dev/null"], 3, "not a regular file"),
         (&["none.json", "b"], 2, "no server `b`"),
         (&["none.json", "--format", "nonsense"], 2, "possible values"),
     ] {

@@ -106,7 +106,16 @@ fn read(stream: &TcpStream) -> std::io::Result<Request> {
     Ok(request)
 }
 
-fn write(mut stream: &TcpStream, answer: &Answer) -> std::io::Result<()> {
+fn write(stream: &TcpStream, answer: &Answer) -> std::io::Result<()> {
+    let written = write_and_wait(stream, answer);
+    // Whoever closes the connection early may do so before the answer is written.
+    if let Some(closed) = &answer.closed {
+        let _ = closed.send(());
+    }
+    written
+}
+
+fn write_and_wait(mut stream: &TcpStream, answer: &Answer) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut head = format!("HTTP/1.1 {} X\r\nconnection: close\r\n", answer.status);
     if answer.cut_at.is_some() || answer.piece == usize::MAX {
@@ -128,9 +137,6 @@ fn write(mut stream: &TcpStream, answer: &Answer) -> std::io::Result<()> {
         let patience = answer.closed.is_none().then_some(Duration::from_secs(120));
         stream.set_read_timeout(patience)?;
         let _ = stream.read(&mut [0]);
-        if let Some(closed) = &answer.closed {
-            let _ = closed.send(());
-        }
     }
     Ok(())
 }

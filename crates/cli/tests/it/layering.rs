@@ -21,6 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("converse-ensemble", &["converse-canister", "converse-config", "converse-process"]),
     ("converse-mcp", &["converse-canister", "converse-config", "converse-ensemble", "converse-process"]),
     ("converse-engine", &["converse-canister", "converse-ensemble", "converse-provider"]),
+    ("converse-gateway", &["converse-canister", "converse-config", "converse-engine", "converse-ensemble"]),
     (
         "converse-server",
         &[
@@ -28,6 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "converse-config",
             "converse-engine",
             "converse-ensemble",
+            "converse-gateway",
             "converse-host",
             "converse-provider",
             "converse-session",
@@ -71,6 +73,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "converse-engine",
             "converse-ensemble",
             "converse-foreign",
+            "converse-gateway",
             "converse-host",
             "converse-mcp",
             "converse-provider",
@@ -99,7 +102,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const CONFINED: &[(&str, &[&str])] = &[
     // The servers of one ensemble are reached by a client that the host builds.
     ("reqwest", &["converse-host", "converse-mcp"]),
-    ("rmcp", &["converse-mcp", "converse-server"]),
+    ("rmcp", &["converse-gateway", "converse-mcp", "converse-server"]),
     ("hyper", &["converse-server"]),
     ("rustls", &["converse-host"]),
     ("clap", &["converse"]),
@@ -113,6 +116,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("strsim", &["converse-text"]),
     ("vt100", &["converse-testkit"]),
     ("jsonc-parser", &["converse-foreign"]),
+    ("saphyr-parser", &["converse-foreign"]),
     (
         "tokio",
         &[
@@ -120,6 +124,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "converse-host",
             "converse-engine",
             "converse-ensemble",
+            "converse-gateway",
             "converse-host",
             "converse-mcp",
             "converse-process",

@@ -3,6 +3,7 @@
 mod damage;
 mod declared;
 mod mutations;
+mod offers;
 mod running;
 mod unseen;
 mod untrusted;

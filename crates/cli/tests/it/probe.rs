@@ -266,6 +266,20 @@ fn a_server_over_http_gets_its_headers_and_the_report_shows_no_keys() {
     assert!(ran.stderr.contains("NOT_SET"), "{}", brief(&ran));
 }
 
+/// A report is passed on, so what was typed on the command line is not in it as a whole.
+#[test]
+fn a_report_on_a_command_shows_no_keys() {
+    let env = TestEnv::new();
+    let command = own_command(&["--stderr=hello"]);
+    for options in [&["--json"][..], &[]] {
+        let typed = ["mcp", "probe"].iter().chain(options).chain(&["--", "env", "KEY=hunter2", "A=canary"]);
+        let typed = typed.map(ToString::to_string).chain(command.clone());
+        let ran = wait(env.command(typed).spawn().unwrap()).exits(0);
+        assert!(ran.stdout.contains("env") && ran.stdout.contains("KEY=[redacted]"), "{}", brief(&ran));
+        assert!(!format!("{ran:?}").contains("hunter2") && !ran.stdout.contains("canary"), "{}", brief(&ran));
+    }
+}
+
 #[test]
 fn questions_are_answered_as_it_was_said() {
     at_once(["legacy", "modern"], |era| {

@@ -1,6 +1,13 @@
 //! `converse serve` over standard input and output, as other agents start it.
 
+mod isolation;
+mod locks;
+mod offers;
 mod records;
+mod reload;
+mod tasks;
+mod traces;
+mod upstreams;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Stdio};
@@ -187,6 +194,43 @@ fn tools_of_servers_and_our_own_are_served_in_both_eras_and_audited() {
 }
 
 #[test]
+fn a_view_is_served_to_a_client_that_names_it() {
+    let env = TestEnv::new();
+    FakeServer::new("up", &[]).write(&env);
+    env.write(
+        "home/.config/converse/config.toml",
+        "[[views]]\nname = \"words\"\ninstructions = \"Say it.\"\ntokens = [\"00000000\"]\ntools = [\"up.image\", \
+         { tool = \"up.echo\", name = \"say\", arguments = { text = \"fixed\" } }]\n",
+    );
+    let mut gate = Gate::open(&env, &["--view", "words"]);
+    let info = json!({ "name": "tester", "version": "9" });
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info });
+    gate.request(0, "initialize", params);
+    let begun = gate.answer(0);
+    assert!(begun["result"]["instructions"].as_str().unwrap().starts_with("Say it.\n"), "{begun}");
+    gate.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    assert_eq!(gate.names(1), ["say", "up__image"]);
+    gate.call(2, "say", json!({}));
+    assert_eq!(text(&gate.answer(2)), "fixed");
+    gate.call(3, "say", json!({ "text": "mine" }));
+    let given = gate.answer(3);
+    assert!(text(&given).contains("`text` is not an argument of this tool"), "{given}");
+    gate.call(4, "up__echo", json!({ "text": "mine" }));
+    assert_eq!(gate.answer(4)["error"]["message"], "unknown tool: up__echo");
+    let (ran, _) = gate.hang_up();
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    let started = audit(&env).into_iter().find(|line| line["kind"] == "started").unwrap();
+    assert_eq!(
+        (&started["tool"], &started["client"]),
+        (&json!("up__echo"), &json!("\"tester 9\" in view words"))
+    );
+    let unknown = env.run(&["serve", "--view", "wrods"]).exits(2);
+    assert!(
+        unknown.stderr.contains("error[unknown-view]") && unknown.stderr.contains("did you mean `words`?")
+    );
+}
+
+#[test]
 fn rules_hold_and_what_nobody_can_be_asked_about_is_refused_in_words() {
     let env = TestEnv::new();
     FakeServer::new("up", &[]).policy("").write(&env);
@@ -364,10 +408,12 @@ fn what_cannot_be_had_is_told_and_the_rest_is_served() {
     assert_eq!(ran.code, 0);
     assert!(ran.stderr.contains("`down`") && ran.stderr.contains("no licence"), "{}", ran.stderr);
 
+    // It may come later, also one that is required.
     FakeServer::new("down", &["--exit=3"]).ensemble("required = true").write(&env);
-    let (ran, rest) = Gate::open(&env, &[]).hang_up();
-    assert_eq!((ran.code, rest), (10, vec![]), "{}", ran.stderr);
-    assert!(ran.stderr.contains("required-ensemble"), "{}", ran.stderr);
+    let mut gate = Gate::begun(&env, &["--ensemble", "down", "--ensemble", "up"]);
+    gate.call(1, "up__echo", json!({ "text": "served" }));
+    assert_eq!(text(&gate.answer(1)), "served");
+    assert_eq!(gate.hang_up().0.code, 0);
 }
 
 #[test]

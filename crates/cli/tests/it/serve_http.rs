@@ -4,8 +4,12 @@ mod api;
 mod disconnect;
 mod idempotency;
 mod openai;
+mod reload;
 mod responses;
+mod tasks;
 mod tokens;
+mod upstreams;
+mod views;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -230,6 +234,77 @@ fn connections_leave_files_to_a_call() {
     assert_eq!(code, Some(0), "{said}");
     assert!(!said.contains("could not be accepted"), "it ran out of files: {said}");
     env.run(&["audit", "verify"]).exits(0);
+}
+
+#[test]
+fn calls_are_refused_while_the_log_cannot_be_written_and_answered_when_it_can() {
+    let env = TestEnv::new();
+    let gate = Gate::open(&env, &["-e", "essentials"]);
+    let answers = || gate.call("essentials__calculator", &sum(), None).1.contains("42");
+    assert!(answers());
+    let whole = log(&env);
+    let (state, moved) = (env.path("home/.local/state/converse"), env.path("home/moved"));
+    std::fs::rename(&state, &moved).unwrap();
+    std::fs::write(&state, "not a directory").unwrap();
+    for _ in 0..3 {
+        let (status, answer) = gate.call("essentials__calculator", &sum(), None);
+        assert!(status == 200 && answer.contains("-32603") && answer.contains("audit log"), "{answer}");
+    }
+    let metrics = || gate.ask(&get("/metrics")).1;
+    assert!(metrics().contains("\nconverse_audit_writable 0\n"), "{}", metrics());
+    assert_eq!([get("/healthz"), get("/readyz")].map(|request| gate.ask(&request).0), [200, 503]);
+    std::fs::remove_file(&state).unwrap();
+    std::fs::rename(&moved, &state).unwrap();
+    assert_eq!(log(&env), whole);
+    // Nobody calls.
+    wait_until("the log is written again", || metrics().contains("\nconverse_audit_writable 1\n"));
+    assert_eq!(gate.ask(&get("/readyz")).0, 200);
+    assert!(metrics().contains("\nconverse_audit_failures_total 1\n"), "{}", metrics());
+    assert!(answers());
+    gate.signal();
+    let (code, said) = gate.ended();
+    assert_eq!(code, Some(0), "{said}");
+    let counts = ["calls are refused until", "can be written again"].map(|part| said.matches(part).count());
+    assert_eq!(counts, [1, 1], "{said}");
+    let log = log(&env);
+    assert!(log.starts_with(&whole) && log.matches("\"kind\":\"resumed\"").count() == 1, "{log}");
+    env.run(&["audit", "verify"]).exits(0);
+}
+
+#[test]
+fn each_principal_has_a_budget_and_is_told_when_to_try_again() {
+    let env = TestEnv::new();
+    env.write("home/.config/converse/config.toml", "[serve]\ncalls_per_minute = 2\nbytes_per_day = 1000\n");
+    let file = token_file(&env, &format!("{TOKEN}\n{OTHER}\n"));
+    let flags = ["-e", "essentials", "--token-file", &file];
+    let mut command = env.command([&["serve", "--http", "127.0.0.1:0"], &flags[..]].concat());
+    let gate = Gate::begun(&mut command);
+    let answer = |token| {
+        let answer = gate.call("essentials__calculator", &sum(), Some(token)).1;
+        serde_json::from_str::<Value>(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
+    };
+    for _ in 0..2 {
+        assert!(answer(TOKEN).to_string().contains("42"));
+    }
+    let refused = answer(TOKEN);
+    let error = &refused["error"];
+    assert_eq!((&error["code"], &error["data"]["limit"]), (&json!(-32051), &json!("calls_per_minute")));
+    assert!((1..=30).contains(&error["data"]["retry_after"].as_u64().unwrap()), "{refused}");
+    assert!(error["message"].as_str().unwrap().contains("nothing was run; try again in "), "{refused}");
+    // The other one has a budget of its own, for bytes too.
+    let long = json!({ "expression": format!("1{}", "+1".repeat(600)) });
+    assert_eq!(gate.call("essentials__calculator", &long, Some(OTHER)).0, 200);
+    assert_eq!(answer(OTHER)["error"]["data"]["limit"], "bytes_per_day");
+    let metrics = gate
+        .ask(&get("/metrics").replace("\r\n\r\n", &format!("\r\nauthorization: Bearer {TOKEN}\r\n\r\n")))
+        .1;
+    for limit in ["calls_per_minute", "bytes_per_day"] {
+        let line = format!("\nconverse_calls_not_accepted_total{{limit=\"{limit}\"}} 1\n");
+        assert!(metrics.contains(&line), "{metrics}");
+    }
+    gate.signal();
+    assert_eq!(gate.ended().0, Some(0));
+    assert_eq!(log(&env).matches("\"kind\":\"finished\"").count(), 3, "{}", log(&env));
 }
 
 /// A server whose calls are answered when they are let go.

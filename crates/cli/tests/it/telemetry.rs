@@ -17,7 +17,7 @@ const SECRET: &str = "otlp-canary-0123456789";
 const SAID: &str = "WORDS-NOBODY-ELSE-READS";
 
 /// A collector on loopback, and what it was sent.
-struct Collector {
+pub(crate) struct Collector {
     port: u16,
     heard: Arc<Mutex<Vec<Request>>>,
 }
@@ -33,15 +33,15 @@ impl Collector {
         Self { port, heard }
     }
 
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::answering(|| Answer::new(200, "application/json", "{}"))
     }
 
-    fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    fn bodies(&self, path: &str) -> Vec<Value> {
+    pub(crate) fn bodies(&self, path: &str) -> Vec<Value> {
         let heard = self.heard.lock().unwrap();
         let fitting = heard.iter().filter(|request| request.path == path);
         fitting.map(|request| serde_json::from_slice(&request.body).unwrap()).collect()
@@ -66,7 +66,7 @@ fn env(provider: &Provider, collector: &Collector) -> TestEnv {
 }
 
 /// The attributes of a span or a point, as plain values.
-fn attributes(of: &Value) -> Value {
+pub(crate) fn attributes(of: &Value) -> Value {
     let attributes = of["attributes"].as_array().unwrap().iter();
     let plain = attributes.map(|attribute| {
         let value = attribute["value"].as_object().unwrap().values().next().unwrap().clone();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::lock::{Change, PinnedEnsemble, Server, diff};
+use crate::lock::{Change, OfferList, PinnedEnsemble, PinnedTool, Server, diff};
 
 /// One difference from the lockfile.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,7 @@ pub enum DriftSubject {
     /// The descriptor of the ensemble, apart from its tools.
     Declared,
     Server,
+    Offers(OfferList),
     Tool(String),
 }
 
@@ -29,6 +30,17 @@ impl DriftSubject {
         match self {
             Self::Tool(name) => Some(name),
             _ => None,
+        }
+    }
+
+    /// Returns the name in JSON.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Ensemble => "ensemble",
+            Self::Declared => "declared",
+            Self::Server => "server",
+            Self::Offers(list) => list.label(),
+            Self::Tool(_) => "tool",
         }
     }
 }
@@ -42,8 +54,27 @@ pub enum DriftKind {
     Changed(Vec<Change>),
 }
 
+impl DriftKind {
+    /// Returns the name in JSON.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Removed => "removed",
+            Self::Changed(_) => "changed",
+        }
+    }
+}
+
 impl PinnedEnsemble {
-    /// Returns the differences of `found`: the descriptor, the server, then each tool.
+    /// Returns the lists of `found` that have entries and are not pinned.
+    pub fn unpinned_lists(&self, found: &Self) -> Vec<OfferList> {
+        let has_entries =
+            |one: &PinnedTool| one.definition().as_object().is_some_and(|entries| !entries.is_empty());
+        let unpinned = found.lists.iter().filter(|(list, _)| !self.lists.contains_key(list));
+        unpinned.filter(|(_, one)| has_entries(one)).map(|(list, _)| *list).collect()
+    }
+
+    /// Returns the differences of `found`: the descriptor, the server, its lists, then each tool.
     pub fn drifts(&self, ensemble: &str, found: &Self) -> Vec<Drift> {
         let drift = |subject, kind| Drift { ensemble: ensemble.to_owned(), subject, kind };
         let of_tool = |name: &String, kind| drift(DriftSubject::Tool(name.clone()), kind);
@@ -55,6 +86,13 @@ impl PinnedEnsemble {
         let of_server = server_changes(self.server.as_ref(), found.server.as_ref());
         if !of_server.is_empty() {
             drifts.push(drift(DriftSubject::Server, DriftKind::Changed(of_server)));
+        }
+        for (list, old) in &self.lists {
+            // A list that cannot be read now is no difference.
+            if let Some(new) = found.lists.get(list).filter(|new| new.sha256() != old.sha256()) {
+                let changes = diff(old.definition(), new.definition());
+                drifts.push(drift(DriftSubject::Offers(*list), DriftKind::Changed(changes)));
+            }
         }
         let names: BTreeSet<&String> = self.tools.keys().chain(found.tools.keys()).collect();
         for name in names {
@@ -120,6 +158,34 @@ mod tests {
             ]
         );
         assert_eq!(old.drifts("e", &old), []);
+    }
+
+    #[test]
+    fn a_pinned_list_is_compared_and_another_one_is_no_difference() {
+        let with = |prompts: Value| PinnedEnsemble {
+            lists: [(OfferList::Prompts, PinnedTool::new(prompts))].into(),
+            ..pinned(&[])
+        };
+        let old = with(json!({ "greet": { "name": "greet", "description": "Greets" } }));
+        let new =
+            with(json!({ "greet": { "name": "greet", "description": "Sends" }, "bye": { "name": "bye" } }));
+        let [
+            Drift {
+                subject: DriftSubject::Offers(OfferList::Prompts),
+                kind: DriftKind::Changed(changes),
+                ..
+            },
+        ] = &old.drifts("e", &new)[..]
+        else {
+            panic!("{:?}", old.drifts("e", &new))
+        };
+        let lines: Vec<&str> = changes.iter().map(|change| change.line.as_str()).collect();
+        assert!(lines.iter().any(|line| line.contains("bye")) && lines.len() == 2, "{lines:?}");
+        let before = pinned(&[]);
+        assert_eq!((before.drifts("e", &new), new.drifts("e", &before)), (vec![], vec![]));
+        assert_eq!(before.unpinned_lists(&new), [OfferList::Prompts]);
+        assert_eq!(before.unpinned_lists(&with(json!({}))), []);
+        assert_eq!(old.unpinned_lists(&new), []);
     }
 
     #[test]

@@ -4,10 +4,12 @@
 //! { "ensembles": { "weather": {
 //!     "declared": { "connection": { "command": ["weather-server"], … }, … },
 //!     "server": { "instructions": null, "name": "…", "protocol": "2025-11-25", "version": "1.2.0" },
-//!     "tools": { "forecast": { "definition": { … }, "sha256": "…", "tokens": "~123" } } } },
+//!     "tools": { "*prompts": { "definition": { "greet": { … } }, … },
+//!                "forecast": { "definition": { … }, "sha256": "…", "tokens": "~123" } } } },
 //!   "version": 1 }
 //! ```
 
+mod offer_list;
 mod parse;
 mod text;
 
@@ -18,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+pub use offer_list::OfferList;
 pub use parse::LockError;
 
 /// Limit on the bytes of a lockfile.
@@ -42,6 +45,8 @@ pub struct PinnedEnsemble {
     pub server: Option<Server>,
     /// By the names of the invokers.
     pub tools: BTreeMap<String, PinnedTool>,
+    /// What the server offers beside tools. A list that is not here was never pinned, so it is not held back.
+    pub lists: BTreeMap<OfferList, PinnedTool>,
 }
 
 /// What a server announces about itself.
@@ -56,7 +61,7 @@ pub struct Server {
     pub instructions: Option<Digest>,
 }
 
-/// One tool and its digest.
+/// One tool, or one list, and its digest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PinnedTool {
     sha256: Digest,

@@ -16,6 +16,11 @@ impl Lockfile {
         let drifts = old.drifts(ensemble, now);
         old.declared.clone_from(&now.declared);
         old.server.clone_from(&now.server);
+        for (list, now) in &now.lists {
+            if old.lists.get(list).is_none_or(|old| old.sha256() != now.sha256()) {
+                old.lists.insert(*list, now.clone());
+            }
+        }
         old.tools.retain(|tool, _| now.tools.contains_key(tool));
         for (tool, now) in &now.tools {
             // An unchanged tool keeps its recorded form.
@@ -63,6 +68,7 @@ impl Drift {
         let subject = match &self.subject {
             DriftSubject::Tool(tool) => format!("`{ensemble}.{tool}`"),
             DriftSubject::Server => format!("the server of `{ensemble}`"),
+            DriftSubject::Offers(list) => format!("the {} of `{ensemble}`", list.label()),
             DriftSubject::Declared => format!("the descriptor of `{ensemble}`"),
             DriftSubject::Ensemble => format!("`{ensemble}`"),
         };

@@ -13,7 +13,7 @@ use crate::policy::{
     PERMISSIONS, SANDBOX_LEVELS,
 };
 use crate::program::MAX_WORDS;
-use crate::request::METHODS;
+use crate::request::{METHODS, STYLES};
 use crate::tool_test::{MAX_NAME, MAX_TESTS, OUTCOMES};
 
 /// Returns the properties of an invoker file, and the constraints between them.
@@ -90,6 +90,27 @@ fn command() -> Value {
 
 fn request() -> Value {
     let fields = |description: &str| named_texts(description, json!({ "q": "{q}" }));
+    let style = choice(
+        "`a,b`, `a b`, `a|b`, a field for each element (`tag=a&tag=b`), or the same with keys in brackets",
+        &STYLES,
+        json!({}),
+    );
+    let path = |description: &str| {
+        text(description, json!({ "pattern": r"^\{[A-Za-z0-9_.-]+\}$", "examples": ["{path}"] }))
+    };
+    let part_keys = json!({
+        "value": text("Content of the part", json!({})),
+        "file": path("Argument with the path of the file with the content, below the working directory"),
+        "type": text("Media type of the part", json!({ "examples": ["image/png"] })),
+    });
+    let part = and(
+        table("One part: its content, or more about it", part_keys, &[]),
+        json!({
+            "type": ["string", "object"],
+            "anyOf": [{ "type": "string" }, { "required": ["value"] }, { "required": ["file"] }],
+            "not": { "type": "object", "required": ["value", "file"] },
+        }),
+    );
     let keys = json!({
         "method": choice("Method of the request", &METHODS, json!({ "default": "GET" })),
         "url": text(
@@ -103,9 +124,30 @@ fn request() -> Value {
             "Body: a text, or a table or list that is sent as JSON",
             json!({ "type": ["string", "object", "array"], "examples": [{ "q": "{q}" }] }),
         ),
+        "multipart": described(
+            "Body of parts (`multipart/form-data`)",
+            json!({
+                "type": "object",
+                "additionalProperties": part,
+                "examples": [{ "title": "{title}" }],
+            }),
+        ),
+        "file": path("Body: the content of the file below the working directory that this argument names"),
+        "styles": described(
+            "How an argument that is a list or an object is written outside of a JSON body",
+            json!({ "type": "object", "additionalProperties": style, "examples": [{ "tags": "repeat" }] }),
+        ),
+        "result": text(
+            "JSON pointer to the part of a JSON response that is the result",
+            json!({ "pattern": "^(/([^~]|~[01])*)+$", "examples": ["/data/items"] }),
+        ),
     });
     let request = table("An HTTP request as a tool", keys, &["url"]);
-    and(request, json!({ "not": { "required": ["form", "body"] } }))
+    let bodies = ["body", "form", "multipart", "file"];
+    let pairs = bodies.iter().enumerate().flat_map(|(at, one)| {
+        bodies.iter().skip(at + 1).map(move |other| json!({ "required": [one, other] }))
+    });
+    and(request, json!({ "not": { "anyOf": pairs.collect::<Vec<_>>() } }))
 }
 
 /// Returns the schema of every policy key.

@@ -21,23 +21,27 @@ struct Spot<'s> {
 }
 
 fn spots<'s>(name: &str, way: &[Step], schema: &'s Value, found: &mut Vec<Spot<'s>>) {
-    let Some(keys) = schema["properties"].as_object() else { return };
-    found.push(Spot { name: name.to_owned(), way: way.to_vec(), keys });
+    let keys = schema["properties"].as_object();
+    found.extend(keys.map(|keys| Spot { name: name.to_owned(), way: way.to_vec(), keys }));
     let called = |key: &str| match name.starts_with('[') {
         true => format!("[{}.{key}]", name.trim_matches(['[', ']'])),
         false => format!("[{key}]"),
     };
     let with = |step: Step| [way, &[step]].concat();
-    for (key, inner) in keys {
+    for (key, inner) in keys.into_iter().flatten() {
         spots(&called(key), &with(Step::Key(key.clone())), inner, found);
         spots(&format!("[[{key}]]"), &with(Step::Item(key.clone())), &inner["items"], found);
     }
-    spots(&called("x"), &with(Step::Key("x".into())), &schema["additionalProperties"], found);
+    if schema["additionalProperties"].is_object() {
+        spots(&called("x"), &with(Step::Key("x".into())), &schema["additionalProperties"], found);
+    }
 }
 
 /// A file with this one thing in it.
 fn file(way: &[Step], value: Value) -> String {
     let nested = way.iter().rev().fold(value, |inner, step| match step {
+        // A body, which not every method has.
+        Step::Key(key) if key == "multipart" => json!({ key: inner, "method": "POST" }),
         Step::Key(key) => json!({ key: inner }),
         Step::Item(key) => json!({ key: [inner] }),
     });

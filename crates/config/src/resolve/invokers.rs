@@ -184,6 +184,8 @@ fn request_plan(request: &RequestDescriptor) -> Option<RequestPlan> {
         url: request.url.as_ref()?.value.clone(),
         query: named(&request.query),
         headers: named(&request.headers),
+        styles: request.styles.iter().map(|(name, style)| (name.value.clone(), *style)).collect(),
         body: request.body.as_ref().map(|body| body.plan.clone()),
+        result: request.result.as_ref().map(|pointer| pointer.value.clone()),
     })
 }

@@ -19,6 +19,8 @@ enum Kind {
     Image,
     /// `module@v1.2.3`
     Go,
+    /// `name@1.2.3`
+    Nuget,
 }
 
 struct Launcher {
@@ -39,10 +41,12 @@ const UV_VALUED: &str = "--with --with-editable --with-requirements -p --python 
 const GO_VALUED: &str = "-C -asmflags -buildmode -compiler -covermode -coverpkg -exec -gccgoflags -gcflags -installsuffix \
                          -ldflags -mod -modfile -o -overlay -p -pgo -pkgdir -tags -toolexec";
 
+const NUGET_VALUED: &str = "--add-source --configfile --framework --source -v --verbosity";
+
 /// <https://docs.npmjs.com/cli/commands/npx>, <https://pnpm.io/cli/dlx>, <https://yarnpkg.com/cli/dlx>,
 /// <https://bun.sh/docs/cli/bunx>, <https://docs.astral.sh/uv/reference/cli/>, <https://pipx.pypa.io/stable/docs/>,
-/// <https://docs.docker.com/reference/cli/docker/container/run/>, <https://pkg.go.dev/cmd/go#hdr-Compile_and_run_Go_program>
-/// (from memory, 2026-11).
+/// <https://docs.docker.com/reference/cli/docker/container/run/>, <https://pkg.go.dev/cmd/go#hdr-Compile_and_run_Go_program>,
+/// <https://learn.microsoft.com/en-us/dotnet/core/tools/dotnet-tool-exec> (from memory, 2026-11).
 const LAUNCHERS: &[Launcher] = &[
     npm("npx"),
     npm("npm exec"),
@@ -60,6 +64,7 @@ const LAUNCHERS: &[Launcher] = &[
     image("podman run"),
     image("nerdctl run"),
     Launcher { words: "go run", kind: Kind::Go, names: "", valued: GO_VALUED },
+    Launcher { words: "dnx", kind: Kind::Nuget, names: "", valued: NUGET_VALUED },
 ];
 
 const fn npm(words: &'static str) -> Launcher {
@@ -76,6 +81,11 @@ const SWITCHES: &str = "--detach --disable-content-trust --init --interactive --
 /// Short options without a value, which can be combined.
 const SHORT_SWITCHES: &str = "ditPq";
 
+/// Returns why a command may run other code tomorrow: it downloads a package without an exact version.
+pub fn unpinned_package(words: &[&str]) -> Option<String> {
+    find(words).or_else(|| find_in_script(words)).map(|unpinned| unpinned.message())
+}
+
 impl Resolver<'_> {
     /// Warns in `check` only, so that runs do not repeat it.
     pub(super) fn unpinned(&mut self) {
@@ -86,10 +96,9 @@ impl Resolver<'_> {
             let texts: Vec<&str> = words.iter().map(|(text, _)| text.as_str()).collect();
             let Some(unpinned) = find(&texts).or_else(|| find_in_script(&texts)) else { continue };
             let Some((_, span)) = words.get(unpinned.word) else { continue };
-            let message = format!("`{}` {}", unpinned.launcher, unpinned.finding);
+            let warning = Diagnostic::warning(Code::UnpinnedPackage, *span, unpinned.message());
             // Other words on the line may be secret.
-            self.diagnostics
-                .push(Diagnostic::warning(Code::UnpinnedPackage, *span, message).without_excerpt());
+            self.diagnostics.push(warning.without_excerpt());
         }
     }
 }
@@ -113,6 +122,12 @@ struct Unpinned {
     finding: String,
 }
 
+impl Unpinned {
+    fn message(&self) -> String {
+        format!("`{}` {}", self.launcher, self.finding)
+    }
+}
+
 fn find(words: &[&str]) -> Option<Unpinned> {
     let start = after_wrappers(words);
     let line = words.get(start..)?;
@@ -132,6 +147,10 @@ fn find(words: &[&str]) -> Option<Unpinned> {
         Kind::Python => python_is_pinned(package),
         Kind::Image => image_is_pinned(package),
         Kind::Go => go_is_pinned(package),
+        Kind::Nuget => {
+            let version = package.split_once('@').map(|(_, version)| version);
+            version.is_some_and(is_release) || words.contains(&"--version")
+        }
     };
     let (what, version) =
         if launcher.kind == Kind::Image { ("an image", "tag or digest") } else { ("a package", "version") };
@@ -230,11 +249,20 @@ fn python_is_pinned(package: &str) -> bool {
         return address.split_once('/').is_some_and(|(_, path)| path.contains('@'));
     }
     if let Some((_, version)) = package.split_once("==") {
-        return !version.contains('*') && !version.trim_start_matches('=').is_empty();
+        return is_release(version.trim_start_matches('='));
     }
-    package.split_once('@').is_some_and(|(_, version)| {
-        version.contains(FILLED) || version.starts_with(|c: char| c.is_ascii_digit())
-    })
+    package.split_once('@').is_some_and(|(_, version)| is_release(version))
+}
+
+/// Returns whether a version is one release, of any number of parts: `2026.10.19`, `1.0rc1`. Not `1.*`, `1.x`, `[1.0,2.0)` or
+/// `latest`.
+fn is_release(version: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '!' | '_');
+    let is_open = |part: &str| part.eq_ignore_ascii_case("x");
+    version.contains(FILLED)
+        || version.starts_with(|c: char| c.is_ascii_digit())
+            && version.chars().all(is_plain)
+            && !version.split('.').any(is_open)
 }
 
 /// A package without a version is a local one, or one whose version `go.mod` pins.

@@ -41,6 +41,12 @@ impl Resolver<'_> {
                 }
             }
         }
+        let styles = invoker.request.iter().flat_map(|request| &request.styles);
+        for (name, _) in styles.filter(|_| !invoker.arguments_incomplete).take(MAX_REPORTED) {
+            if !properties.contains(name.value.as_str()) {
+                self.unknown(name.span, &name.value, &properties);
+            }
+        }
         self.left_out_of_url(invoker);
         self.inside_body(invoker);
         if !invoker.templates_incomplete {
@@ -49,7 +55,7 @@ impl Resolver<'_> {
     }
 
     fn unknown(&mut self, span: crate::Span, name: &str, properties: &BTreeSet<&str>) {
-        let message = format!("`{{{name}}}` is not a property of `[arguments]`");
+        let message = format!("{} is not a property of `[arguments]`", quoted(&format!("{{{name}}}")));
         let diagnostic = Diagnostic::error(Code::UnknownArgument, span, message).without_excerpt();
         let diagnostic = self.suggested(diagnostic, name, properties.iter().copied());
         self.diagnostics.push(diagnostic);

@@ -23,7 +23,7 @@ pub(crate) struct ToolPattern {
 }
 
 impl ToolPattern {
-    pub(super) fn new(pattern: &str) -> Result<Self, BadPattern> {
+    pub(crate) fn new(pattern: &str) -> Result<Self, BadPattern> {
         let bad = |reason: String| BadPattern { pattern: pattern.to_owned(), reason };
         if pattern.trim().is_empty() {
             return Err(bad("the pattern is empty".into()));
@@ -42,14 +42,14 @@ impl ToolPattern {
     }
 
     /// Matches exactly this name, whatever characters it has.
-    pub(super) fn literal(name: &str) -> Result<Self, BadPattern> {
+    pub(crate) fn literal(name: &str) -> Result<Self, BadPattern> {
         let whole = globset::escape(name);
         let bad = |reason| BadPattern { pattern: name.to_owned(), reason };
         let matcher = compiled(&whole, false).map_err(bad)?;
         Ok(Self { whole, matcher })
     }
 
-    pub(super) fn matches(&self, tool: &str) -> bool {
+    pub(crate) fn matches(&self, tool: &str) -> bool {
         self.matcher.is_match(tool)
     }
 }

@@ -124,7 +124,7 @@ fn is_special(c: char) -> bool {
 }
 
 /// Returns whether the pattern could match a tool of this ensemble.
-fn may_name(pattern: &ToolPattern, plan: &EnsemblePlan) -> bool {
+pub(crate) fn may_name(pattern: &ToolPattern, plan: &EnsemblePlan) -> bool {
     let name = |invoker: &str| format!("{}.{invoker}", plan.name);
     if plan.invokers.iter().any(|invoker| pattern.matches(&name(invoker.name.as_str()))) {
         return true;

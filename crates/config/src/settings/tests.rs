@@ -77,6 +77,10 @@ enabled = false
 method = \"bubblewrap\"
 [repl]
 vi = true
+[serve]
+calls_per_minute = 60
+cost_per_day = 2.5
+bytes_per_day = 1000
 ";
 
 #[test]
@@ -90,6 +94,8 @@ fn a_full_file_is_read() {
     );
     assert_eq!(plan.sandbox, Some(SandboxMethod::Bubblewrap));
     assert_eq!((plan.show_reasoning, plan.vi), (Some(true), Some(true)));
+    let (cost_per_day, bytes_per_day) = (Some(Cost(2_500_000)), Some(1000));
+    assert_eq!(plan.serve, BudgetPlan { calls_per_minute: Some(60), cost_per_day, bytes_per_day });
     let (deadline, max_cost) = (Some(Duration::from_secs(90)), Some(Cost(500_000)));
     assert_eq!(
         plan.limits,
@@ -174,12 +180,13 @@ fn a_project_may_only_tighten() {
             "project-scope 31:2",
             "project-scope 50:2",
             "project-scope 53:2",
-            "project-scope 55:2"
+            "project-scope 55:2",
+            "project-scope 57:2"
         ]
     );
     assert_eq!((plan.timeouts, plan.context), (TimeoutsPlan::default(), ContextPlan::default()));
     assert!(plan.providers.is_empty() && plan.audit.is_none() && plan.sandbox.is_none());
-    assert!(plan.show_reasoning.is_none() && plan.vi.is_none());
+    assert!(plan.show_reasoning.is_none() && plan.vi.is_none() && plan.serve == BudgetPlan::default());
     assert!(plan.rules.iter().all(|rule| rule.permission > Permission::Allow));
     assert_eq!(plan.rules.len(), 2);
     assert_eq!(plan.limits, LimitsPlan::default());
@@ -235,6 +242,9 @@ fn mistakes_are_pointed_at() {
         ("[session]\nephemeral = \"no\"\n", "wrong-type 2:13"),
         ("[audit]\nenable = false\n", "unknown-key 2:1"),
         ("[sandbox]\nmethod = \"docker\"\n", "bad-value 2:10"),
+        ("[serve]\ncalls_per_minute = 0\n", "out-of-range 2:20"),
+        ("[serve]\nbytes_per_day = \"1 GB\"\n", "wrong-type 2:17"),
+        ("[serve]\ncalls = 1\n", "unknown-key 2:1"),
         ("[sandbox]\nlevel = \"off\"\n", "unknown-key 2:1"),
     ] {
         assert_eq!(read(Scope::User, text).1, [expected], "{text}");

@@ -121,7 +121,7 @@ fn json(table: &Table<'_, '_>) -> Vec<(String, Value)> {
 }
 
 /// <https://www.rfc-editor.org/rfc/rfc6901#section-3>, checked 2026-11.
-fn is_pointer(text: &str) -> bool {
+pub(crate) fn is_pointer(text: &str) -> bool {
     let is_escaped = text.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
     (text.is_empty() || text.starts_with('/')) && is_escaped
 }

@@ -164,7 +164,7 @@ impl Driver<'_> {
         bill.pay(self.ports, self.engine.routes_from(self.route).0, self.instead().as_deref())?;
         self.conversation.set_spending(&bill);
         if kept {
-            self.commit()?;
+            self.commit(true)?;
         }
         Ok(kept)
     }
@@ -178,7 +178,7 @@ impl Driver<'_> {
         let provider = route.endpoint.provider.as_str();
         self.ports.emit(&Event::Used { usage, cost, model, provider, cut: false, instead })?;
         self.conversation.add_cost(cost);
-        if self.conversation.transcript().has_open() { Ok(()) } else { self.commit() }
+        if self.conversation.transcript().has_open() { Ok(()) } else { self.commit(true) }
     }
 
     fn append_reply(&mut self, canister: Canister) -> Result<(), EngineError> {

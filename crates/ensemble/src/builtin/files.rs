@@ -16,6 +16,7 @@ mod search;
 mod target;
 mod write;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use converse_canister::Arguments;
@@ -24,8 +25,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::{BuildError, Settings};
-use crate::blocking;
+use super::{BuildError, Settings, on_blocking_thread};
 use crate::path_class::is_key;
 use crate::path_policy::PATH;
 use crate::{Answer, Context, Invocable, InvokeError, NamedPath, PathPolicy, PathResolver, PathUse};
@@ -82,7 +82,7 @@ fn file_tool<T: 'static>(
 ) -> Arc<dyn Invocable> {
     let own = Arc::clone(jail);
     let work = move |arguments: &Arguments| Ok(into_job(read(&own, arguments)?));
-    Arc::new(FileTool { work, resolver: Arc::new(Resolver { jail: Arc::clone(jail), used }) })
+    Arc::new(FileTool { work, resolver: Arc::new(Resolver::new(jail, used, PATH)) })
 }
 
 /// What is done on a blocking thread once the arguments are read.
@@ -116,34 +116,95 @@ where
     ) -> BoxFuture<'a, Result<Answer, InvokeError>> {
         Box::pin(async move {
             let job = (self.work)(arguments)?;
-            // A blocking thread goes on when nobody waits for it any more, unless it is told.
-            // It has a signal of its own: the caller's is the caller's to give.
-            let given_up = context.cancel.child_token();
-            let _cancel_on_drop = given_up.clone().drop_guard();
-            let running = JobContext { cancel: given_up, paths: context.paths };
-            let done = blocking::spawn_or_unreachable(move || job(&running))?.await;
-            match done.map_err(|_| InvokeError::Failed("the file tool crashed".to_owned()))? {
-                Ok(answer) => Ok(answer),
-                Err(JobError::Answer(text)) => Ok(Answer::error(text)),
-                Err(JobError::NoDescriptors) => Err(InvokeError::NoDescriptors(NO_DESCRIPTORS.to_owned())),
-                Err(JobError::NoRoot(message)) => Err(InvokeError::Unreachable { message, sent: false }),
-            }
+            Ok(on_thread(&context, job).await?.unwrap_or_else(Answer::error))
         })
     }
 }
 
-/// Finds the file or directory that `path` names.
+/// Runs a job on a blocking thread. The inner error is words for the model.
+async fn on_thread<T: Send + 'static>(
+    context: &Context,
+    job: impl FnOnce(&JobContext) -> Result<T, JobError> + Send + 'static,
+) -> Result<Result<T, String>, InvokeError> {
+    // A blocking thread goes on when nobody waits for it any more, unless it is told.
+    // It has a signal of its own: the caller's is the caller's to give.
+    let given_up = context.cancel.child_token();
+    let _cancel_on_drop = given_up.clone().drop_guard();
+    let running = JobContext { cancel: given_up, paths: context.paths.clone() };
+    match on_blocking_thread("the file tool", move || job(&running)).await? {
+        Ok(done) => Ok(Ok(done)),
+        Err(JobError::Answer(text)) => Ok(Err(text)),
+        Err(JobError::NoDescriptors) => Err(InvokeError::NoDescriptors(NO_DESCRIPTORS.to_owned())),
+        Err(JobError::NoRoot(message)) => Err(InvokeError::Unreachable { message, sent: false }),
+    }
+}
+
+/// Reads a file below the working directory that a request sends. It is found and judged like the file of `read_file`.
+pub(crate) struct Upload(Resolver);
+
+impl Upload {
+    /// Opens nothing. `argument` names the file.
+    pub(crate) fn new(workspace: &Path, argument: &str) -> Self {
+        Self(Resolver::new(&Arc::new(Jail::of_workspace(workspace)), PathUse::Read, argument))
+    }
+
+    /// Returns the path as written, or `None` if it is not given. The file is judged and read by this path.
+    fn path<'a>(&self, arguments: &'a Map<String, Value>) -> Result<Option<&'a str>, InvokeError> {
+        match arguments.get(&self.0.argument) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(path)) => Ok(Some(path)),
+            Some(_) => Err(InvokeError::Invalid(format!("`{}` must be a text: a path", self.0.argument))),
+        }
+    }
+
+    /// Returns the name of the file, without directories, and its content; or `None` if no path is given. A file that was
+    /// not found when the call was judged is refused.
+    pub(crate) async fn read(
+        &self,
+        context: &Context,
+        arguments: &Map<String, Value>,
+    ) -> Result<Option<(String, Vec<u8>)>, InvokeError> {
+        let Some(path) = self.path(arguments)? else { return Ok(None) };
+        let asked = RequestedPath::new(&self.0.argument, path)?;
+        let jail = Arc::clone(&self.0.jail);
+        let job = move |context: &JobContext| {
+            let paths = context.paths.clone().only_named();
+            read::bytes(&jail, &asked, &JobContext { cancel: context.cancel.clone(), paths })
+        };
+        let bytes = on_thread(context, job).await?.map_err(InvokeError::Invalid)?;
+        let name = Path::new(path).file_name().map_or_else(String::new, |name| name.to_string_lossy().into());
+        Ok(Some((name, bytes)))
+    }
+}
+
+impl PathResolver for Upload {
+    fn resolve(&self, arguments: &Map<String, Value>) -> Option<NamedPath> {
+        self.0.named(self.path(arguments).ok()??)
+    }
+}
+
+/// Finds the file or directory that an argument names.
 struct Resolver {
     jail: Arc<Jail>,
     used: PathUse,
+    argument: String,
 }
 
 impl PathResolver for Resolver {
     fn resolve(&self, arguments: &Map<String, Value>) -> Option<NamedPath> {
-        let written = match arguments.get(PATH) {
-            None => ".",
-            Some(path) => path.as_str()?,
-        };
+        match arguments.get(&self.argument) {
+            None => self.named("."),
+            Some(path) => self.named(path.as_str()?),
+        }
+    }
+}
+
+impl Resolver {
+    fn new(jail: &Arc<Jail>, used: PathUse, argument: &str) -> Self {
+        Self { jail: Arc::clone(jail), used, argument: argument.to_owned() }
+    }
+
+    fn named(&self, written: &str) -> Option<NamedPath> {
         let asked = RequestedPath::new(PATH, written).ok()?;
         let opened = self.jail.open().ok()?;
         let relative = self.jail.relative(opened, &asked).ok()?;
@@ -153,8 +214,15 @@ impl PathResolver for Resolver {
         };
         let path = opened.absolute(&inner);
         let holds_key = self.used != PathUse::List && opened.head(&inner).is_some_and(|head| is_key(&head));
-        let (written, root) = (written.to_owned(), opened.canonical.clone());
-        Some(NamedPath { written, root, path, used: self.used, holds_key })
+        let (argument, written) = (self.argument.clone(), written.to_owned());
+        Some(NamedPath {
+            argument,
+            written,
+            root: opened.canonical.clone(),
+            path,
+            used: self.used,
+            holds_key,
+        })
     }
 }
 

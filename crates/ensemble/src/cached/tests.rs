@@ -1,12 +1,14 @@
 //! What is kept, under what, and for how long.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 
+use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::testing::context;
+use crate::{CallClient, Host, ServerLog};
 
 /// Keeps everything, and how long it was meant to be kept.
 #[derive(Default)]
@@ -92,4 +94,32 @@ async fn a_tool_may_shorten_the_time_and_never_lengthen_it() {
         let lifetimes: Vec<u64> = shelf.0.lock().unwrap().values().map(|(_, time)| time.as_secs()).collect();
         assert_eq!(lifetimes.first().copied(), kept, "{fresh_for:?}");
     }
+}
+
+/// A client that repeats its call with answers to the questions of the server.
+struct Answering;
+
+impl CallClient for Answering {
+    fn report(&self, _: ToolProgress) {}
+    fn log(&self, _: ServerLog) {}
+    fn round(&self) -> (BTreeMap<String, Value>, Option<String>) {
+        (BTreeMap::from([("name".to_owned(), json!("Ada"))]), None)
+    }
+}
+
+#[tokio::test]
+async fn a_call_with_answers_of_its_client_has_a_result_of_its_own() {
+    let (inner, shelf) = (Arc::default(), Arc::default());
+    let tool = tool(&inner, &shelf, json!("a"));
+    let arguments = Arguments::from_object(Map::new());
+    let answered = async || {
+        let context =
+            Context { host: Host::of_client(Arc::new(Answering)), ..context(CancellationToken::new()) };
+        let answer = tool.invoke(context, &arguments).await.unwrap();
+        answer.content[0].as_text().unwrap_or_default().to_owned()
+    };
+    assert_eq!(answered().await, "1");
+    assert_eq!(said(&tool, json!({})).await, ("2".into(), false), "nothing of the other client");
+    assert_eq!(answered().await, "3", "not the answer of a call without answers");
+    assert_eq!(said(&tool, json!({})).await, ("2".into(), true));
 }

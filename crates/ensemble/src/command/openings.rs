@@ -5,9 +5,9 @@
 use std::path::{Component, Path, PathBuf};
 
 use converse_config::SandboxAccess;
+use converse_process::ScratchDir;
 
 use super::repository::repository;
-use super::scratch_dir::ScratchDir;
 use crate::builtin::objection;
 
 /// The places that decide what may be opened.

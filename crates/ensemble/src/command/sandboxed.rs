@@ -7,11 +7,10 @@ use std::path::Path;
 
 use converse_config::{SandboxLevel, Scope};
 use converse_process::sandbox::{Confinement, Limits, Report, Strictness, Survey, bubblewrap, survey};
-use converse_process::{NO_DESCRIPTORS, Spawn, counting_method, lacks_descriptors};
+use converse_process::{NO_DESCRIPTORS, ScratchDir, Spawn, counting_method, lacks_descriptors};
 
 use super::openings::{Open, Places};
 use super::outputs::protected_from;
-use super::scratch_dir::ScratchDir;
 use super::{Command, Prepared};
 use crate::surroundings::{SandboxKind, SandboxLauncher};
 use crate::{Answer, Context, InvokeError};

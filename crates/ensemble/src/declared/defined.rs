@@ -5,7 +5,7 @@
 
 use converse_canister::Digest;
 use converse_config::{
-    ArgvPart, BodyPlan, CommandPlan, Effects, InvokerKind, InvokerPlan, JsonTemplate, RequestPlan,
+    ArgvPart, BodyPlan, CommandPlan, Effects, InvokerKind, InvokerPlan, JsonTemplate, PartPlan, RequestPlan,
     SandboxLevel, Template,
 };
 use converse_text::secrets::{known_secret, looks_secret};
@@ -57,13 +57,22 @@ fn word(part: &ArgvPart) -> Value {
 fn of_request(plan: &RequestPlan) -> Value {
     let headers =
         plan.headers.iter().map(|(name, value)| (name.clone(), text_or_digest(name, &value.to_string())));
-    json!({
+    let mut request = json!({
         "method": plan.method,
         "url": plan.url.to_string(),
         "query": entries(&plan.query),
         "headers": headers.collect::<Map<_, _>>(),
         "body": plan.body.as_ref().map(body),
-    })
+    });
+    // Only where they are given: definitions in lockfiles are older than these keys.
+    if !plan.styles.is_empty() {
+        let styles = plan.styles.iter().map(|(name, style)| (name.clone(), json!(style.as_str())));
+        request["styles"] = Value::Object(styles.collect());
+    }
+    if let Some(pointer) = &plan.result {
+        request["result"] = json!(pointer);
+    }
+    request
 }
 
 /// In their order, as a list may hold one name twice.
@@ -85,7 +94,13 @@ fn body(body: &BodyPlan) -> Value {
         BodyPlan::Text(text) => json!({ "text": text.to_string() }),
         BodyPlan::Form(form) => json!({ "form": entries(form) }),
         BodyPlan::Json(value) => json!({ "json": of_json(value) }),
+        BodyPlan::Multipart(parts) => json!({ "multipart": parts.iter().map(part).collect::<Vec<_>>() }),
+        BodyPlan::File(path) => json!({ "file": path.to_string() }),
     }
+}
+
+fn part(part: &PartPlan) -> Value {
+    json!([part.name, part.value.to_string(), part.is_file, part.media_type])
 }
 
 fn of_json(value: &JsonTemplate) -> Value {
@@ -118,7 +133,7 @@ fn level(level: SandboxLevel) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use converse_config::{Policy, SandboxAccess, Scope, SecretRef};
+    use converse_config::{Policy, SandboxAccess, Scope, SecretRef, Style};
 
     use super::*;
     use crate::testing::{plan, template};
@@ -175,8 +190,10 @@ mod tests {
                 "a".to_owned(),
                 JsonTemplate::Array(vec![JsonTemplate::Text(template("{q}")), JsonTemplate::Fixed(json!(1))]),
             )]))),
+            styles: Vec::new(),
+            result: None,
         };
-        let defined = defined(InvokerKind::Http(request));
+        let defined = defined(InvokerKind::Http(request.clone()));
         assert_eq!(
             defined["kind"]["http"],
             json!({
@@ -184,6 +201,18 @@ mod tests {
                 "headers": { "authorization": "Key ${TOKEN} {id}" }, "body": { "json": { "a": ["{q}", 1] } },
             })
         );
+        let part = |is_file| PartPlan { name: "p".into(), value: template("{q}"), is_file, media_type: None };
+        let more = RequestPlan {
+            styles: vec![("q".to_owned(), Style::Repeat)],
+            body: Some(BodyPlan::Multipart(vec![part(true)])),
+            result: Some("/data".to_owned()),
+            ..request
+        };
+        let defined = self::defined(InvokerKind::Http(more));
+        let http = &defined["kind"]["http"];
+        let told = (&http["styles"], &http["body"], &http["result"]);
+        let body = json!({ "multipart": [["p", "{q}", true, null]] });
+        assert_eq!(told, (&json!({ "q": "repeat" }), &body, &json!("/data")));
     }
 
     #[test]

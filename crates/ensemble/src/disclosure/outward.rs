@@ -179,7 +179,7 @@ impl<'a> Outward<'a> {
         let Some(ArgvPart::One(first)) = plan.argv.first() else {
             return Err("no program is named".to_owned());
         };
-        let name = first.fill(&serde_json::Map::new(), &self.environment, |value| value);
+        let name = first.fill(&serde_json::Map::new(), &self.environment, |_, value| value.to_string());
         let name = name.map_err(|unset| unset.to_string())?.unwrap_or_default();
         self.find_program_for(&name, &plan.environment, plan.cwd.as_ref())
     }

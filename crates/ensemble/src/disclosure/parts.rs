@@ -1,7 +1,7 @@
 //! Parts of a descriptor as they are written: variables and arguments stay names.
 
 use converse_config::{
-    ArgvPart, BodyPlan, Grants, JsonTemplate, LogLevel, OauthPlan, RequestPlan, SecretRef, Template,
+    ArgvPart, BodyPlan, Grants, JsonTemplate, LogLevel, OauthPlan, PartPlan, RequestPlan, SecretRef, Template,
 };
 use serde_json::{Value, json};
 
@@ -22,13 +22,17 @@ impl Values {
 }
 
 pub(super) fn request_json(plan: &RequestPlan) -> Value {
-    json!({
+    let mut request = json!({
         "method": plan.method,
         "url": plan.url.to_string(),
         "query": templates_json(&plan.query),
         "headers": templates_json(&plan.headers),
         "body": plan.body.as_ref().map(body),
-    })
+    });
+    if let Some(pointer) = &plan.result {
+        request["result"] = json!(pointer);
+    }
+    request
 }
 
 pub(super) fn request_lines(plan: &RequestPlan) -> Vec<Line> {
@@ -39,6 +43,10 @@ pub(super) fn request_lines(plan: &RequestPlan) -> Vec<Line> {
             let reads: Vec<&str> = value.variables().collect();
             lines.push(Line::telling(format!("{what} {}", set(name, Some(&value.to_string()), &reads))));
         }
+    }
+    if let Some(path) = plan.body.as_ref().and_then(BodyPlan::file) {
+        let path = quoted(&path.to_string());
+        lines.push(Line::acting(format!("SENDS THE FILE {path} below the working directory")));
     }
     let sending = |sent| Line::telling(format!("sending {}", quoted(&body_text(sent))));
     lines.extend(plan.body.iter().map(sending));
@@ -104,13 +112,20 @@ fn body(body: &BodyPlan) -> Value {
         BodyPlan::Text(text) => json!(text.to_string()),
         BodyPlan::Form(entries) => json!({ "form": templates_json(entries) }),
         BodyPlan::Json(value) => json_template(value),
+        BodyPlan::Multipart(parts) => json!({ "multipart": parts.iter().map(part).collect::<Vec<_>>() }),
+        BodyPlan::File(path) => json!({ "file": path.to_string() }),
     }
+}
+
+fn part(part: &PartPlan) -> Value {
+    let key = if part.is_file { "file" } else { "value" };
+    json!({ "name": part.name, (key): part.value.to_string(), "type": part.media_type })
 }
 
 fn body_text(sent: &BodyPlan) -> String {
     match sent {
         BodyPlan::Text(text) => text.to_string(),
-        BodyPlan::Form(_) | BodyPlan::Json(_) => body(sent).to_string(),
+        _ => body(sent).to_string(),
     }
 }
 

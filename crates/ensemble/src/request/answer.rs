@@ -3,19 +3,23 @@
 use converse_canister::Content;
 use encoding_rs::{Encoding, UTF_8};
 use http::StatusCode;
+use serde_json::Value;
 
 use crate::roster::Artefacts;
 use crate::{Answer, Fetched};
 
 /// A larger JSON body is passed on as text: a parsed value takes many times the memory.
 const MAX_STRUCTURED: usize = 1024 * 1024;
+/// The largest JSON body of which only a part is passed on.
+const MAX_TRIMMED: usize = 4 * 1024 * 1024;
 /// Bytes of the body of an error response.
 const MAX_EXPLANATION: usize = 16 * 1024;
 const MAX_LOCATION: usize = 2 * 1024;
 
-pub(super) fn answer(fetched: &Fetched, artefacts: &dyn Artefacts) -> Answer {
+/// `result` is a JSON pointer to the part of a response that counts.
+pub(super) fn answer(fetched: &Fetched, artefacts: &dyn Artefacts, result: Option<&str>) -> Answer {
     match fetched.status {
-        200..=299 => Answer::new(content(fetched, artefacts), false),
+        200..=299 => Answer::new(part(fetched, result).unwrap_or_else(|| content(fetched, artefacts)), false),
         300..=399 => Answer::error(redirect(fetched)),
         _ => Answer::error(failure(fetched)),
     }
@@ -43,8 +47,24 @@ fn content(fetched: &Fetched, artefacts: &dyn Artefacts) -> Vec<Content> {
 }
 
 fn structured(fetched: &Fetched) -> Option<Content> {
+    json(fetched).map(|value| Content::Structured { value })
+}
+
+fn json(fetched: &Fetched) -> Option<Value> {
     let body = fetched.body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&fetched.body);
-    serde_json::from_slice(body).ok().map(|value| Content::Structured { value })
+    serde_json::from_slice(body).ok()
+}
+
+/// Returns the part of a JSON response that `result` points to. A response without that part counts as a whole.
+fn part(fetched: &Fetched, result: Option<&str>) -> Option<Vec<Content>> {
+    let pointer = result.filter(|_| matches!(Kind::of(fetched), Kind::Json))?;
+    if fetched.truncated || fetched.body.len() > MAX_TRIMMED {
+        return None;
+    }
+    let value = json(fetched)?.pointer_mut(pointer).map(Value::take)?;
+    let text = value.to_string();
+    let large = text.len() > MAX_STRUCTURED;
+    Some(vec![if large { Content::text(text) } else { Content::Structured { value } }])
 }
 
 /// Said before the body, whose end may be cut again.

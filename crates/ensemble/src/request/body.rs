@@ -1,41 +1,124 @@
 //! The body and the headers of a request. Pure.
 
 use bytes::Bytes;
-use converse_config::{BodyPlan, JsonTemplate, RequestPlan, Template, is_reserved_header};
-use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use converse_canister::Digest;
+use converse_config::{BodyPlan, JsonTemplate, PartPlan, RequestPlan, is_reserved_header};
+use converse_text::trace_context::TraceContext;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 
-use super::url::encode;
+use super::fields::{Fields, Limit, encoded};
 use crate::InvokeError;
 use crate::template_input::TemplateInput;
 
-const MAX_BODY: usize = 16 * 1024 * 1024;
+const LIMIT: Limit = Limit { what: "body", bytes: 16 * 1024 * 1024 };
+/// Bytes of the boundary and the headers of a part, at least.
+const PART_OVERHEAD: usize = 80;
 /// Together; what servers commonly take.
 const MAX_HEADERS: usize = 32 * 1024;
 
-/// Returns the body, or `None` if the whole body is an argument that is not given.
-pub(super) fn body(plan: &BodyPlan, given: TemplateInput<'_>) -> Result<Option<Bytes>, InvokeError> {
-    let text = match plan {
-        BodyPlan::Text(template) => given.text(template)?,
-        BodyPlan::Form(entries) => Some(form(entries, given)?),
-        BodyPlan::Json(template) => json(template, given)?.map(|value| value.to_string()),
-    };
-    if text.as_ref().is_some_and(|text| text.len() > MAX_BODY) {
-        return Err(InvokeError::Invalid(format!("the body would be longer than {MAX_BODY} bytes")));
-    }
-    Ok(text.map(Bytes::from))
+pub(super) struct Body {
+    pub(super) bytes: Bytes,
+    /// `None` for a text, whose type only the descriptor knows.
+    pub(super) content_type: Option<HeaderValue>,
 }
 
-/// <https://url.spec.whatwg.org/#application/x-www-form-urlencoded> (checked 2026-11); a blank may be `%20` as well as
-/// `+`. An entry that needs an argument that is not given is left out.
-fn form(entries: &[(String, Template)], given: TemplateInput<'_>) -> Result<String, InvokeError> {
-    let mut fields = Vec::new();
-    for (name, template) in entries {
-        if let Some(value) = given.text(template)? {
-            fields.push(format!("{}={}", encode(name), encode(&value)));
+/// Adds the place of the call in a trace, unless the descriptor has headers of these names.
+pub(super) fn trace(headers: &mut HeaderMap, context: Option<&TraceContext>) {
+    if headers.contains_key("traceparent") || headers.contains_key("tracestate") {
+        return;
+    }
+    for (name, value) in context.iter().flat_map(|context| context.fields()) {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(name, value);
         }
     }
-    Ok(fields.join("&"))
+}
+
+/// A file that is sent.
+pub(super) struct SentFile {
+    /// Without directories.
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// Returns the body, or `None` if there is none or the whole body is an argument that is not given. `file` is what
+/// [`BodyPlan::file`] names.
+pub(super) fn body(
+    plan: &RequestPlan,
+    given: TemplateInput<'_>,
+    file: Option<SentFile>,
+) -> Result<Option<Body>, InvokeError> {
+    let of_type = |kind| Some(HeaderValue::from_static(kind));
+    let Some(declared) = &plan.body else { return Ok(None) };
+    let (bytes, content_type) = match declared {
+        BodyPlan::Text(template) => (given.text(template)?.map(String::into_bytes), None),
+        BodyPlan::Form(entries) => {
+            let fields = encoded(entries, plan, given, &LIMIT)?;
+            (Some(fields.into_bytes()), of_type("application/x-www-form-urlencoded"))
+        }
+        BodyPlan::Json(template) => {
+            (json(template, given)?.map(|value| value.to_string().into_bytes()), of_type("application/json"))
+        }
+        BodyPlan::File(_) => (file.map(|file| file.bytes), of_type("application/octet-stream")),
+        BodyPlan::Multipart(parts) => {
+            let (bytes, content_type) = multipart(parts, plan, given, file)?;
+            (Some(bytes), Some(content_type))
+        }
+    };
+    LIMIT.check(bytes.as_ref().map_or(0, Vec::len))?;
+    Ok(bytes.map(|bytes| Body { bytes: bytes.into(), content_type }))
+}
+
+/// <https://www.rfc-editor.org/rfc/rfc7578> and the names of <https://html.spec.whatwg.org/#multipart-form-data> (checked
+/// 2026-11). The boundary is the digest of all parts, so no part contains it.
+fn multipart(
+    parts: &[PartPlan],
+    plan: &RequestPlan,
+    given: TemplateInput<'_>,
+    mut file: Option<SentFile>,
+) -> Result<(Vec<u8>, HeaderValue), InvokeError> {
+    let mut fields = Fields::new(plan, given, &LIMIT, PART_OVERHEAD)?;
+    let mut written: Vec<Vec<u8>> = Vec::new();
+    for part in parts {
+        let kind = part.media_type.as_deref();
+        if part.is_file {
+            let Some(SentFile { name, bytes }) = file.take() else { continue };
+            let head = format!("; filename=\"{}\"", in_quotes(&name));
+            written.push(of_part(&part.name, &head, kind.or(Some("application/octet-stream")), &bytes));
+            continue;
+        }
+        fields.write(&part.name, &part.value, &|text| text, &mut |name, value| {
+            written.push(of_part(&name, "", kind, value.as_bytes()));
+        })?;
+    }
+    let digest = Digest(Sha256::digest(written.concat()).into()).to_string();
+    let boundary = format!("converse-{}", digest.get(..32).unwrap_or(&digest));
+    let mut bytes = Vec::new();
+    for part in written {
+        bytes.extend_from_slice(format!("--{boundary}\r\n").as_bytes());
+        bytes.extend(part);
+    }
+    bytes.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+    let kind = HeaderValue::try_from(format!("multipart/form-data; boundary={boundary}"));
+    kind.map(|kind| (bytes, kind)).map_err(|_| InvokeError::Failed("no boundary can be sent".to_owned()))
+}
+
+fn of_part(name: &str, head: &str, media_type: Option<&str>, content: &[u8]) -> Vec<u8> {
+    let mut part = format!("Content-Disposition: form-data; name=\"{}\"{head}\r\n", in_quotes(name));
+    if let Some(media_type) = media_type {
+        part.push_str(&format!("Content-Type: {media_type}\r\n"));
+    }
+    part.push_str("\r\n");
+    let mut part = part.into_bytes();
+    part.extend_from_slice(content);
+    part.extend_from_slice(b"\r\n");
+    part
+}
+
+fn in_quotes(name: &str) -> String {
+    name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// Returns the value, or `None` if it needs an argument that is not given.
@@ -104,11 +187,5 @@ pub(super) fn headers(plan: &RequestPlan, given: TemplateInput<'_>) -> Result<He
         value.set_sensitive(true);
         headers.append(name, value);
     }
-    let kind = match &plan.body {
-        Some(BodyPlan::Json(_)) => "application/json",
-        Some(BodyPlan::Form(_)) => "application/x-www-form-urlencoded",
-        Some(BodyPlan::Text(_)) | None => return Ok(headers),
-    };
-    headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(kind));
     Ok(headers)
 }

@@ -30,7 +30,9 @@ fn plan(url: &str, query: &[(&str, &str)], headers: &[(&str, &str)], body: Optio
         url: template(url),
         query: named(query),
         headers: named(headers),
+        styles: Vec::new(),
         body,
+        result: None,
     }
 }
 

@@ -1,18 +1,21 @@
 //! The URL of a request. Pure.
 //!
 //! An argument can never change where a request goes. In the path every value is percent-encoded down to the unreserved
-//! characters (RFC 3986, section 2.3; checked 2026-11) and may not make a segment that is empty, `.` or `..`; in the
-//! query it cannot add a field. Whatever the template is, the origin must be the one it has with no arguments at all.
+//! characters (RFC 3986, section 2.3; checked 2026-11) and may not make a segment that is empty, `.` or `..`. In the query
+//! a value stays one value, unless the style of its argument makes several fields of it; these fields cannot have the name
+//! of a field that the request declares ([`fields`]). Whatever the template is, the origin must be the one it has with no
+//! arguments at all.
 
 use converse_config::{RequestPlan, Template, TemplatePiece};
 use http::Uri;
 use serde_json::Map;
 
+use super::fields::{self, Limit};
 use crate::InvokeError;
 use crate::template_input::TemplateInput;
 
 /// Maximum length: servers and proxies refuse longer URLs.
-const MAX_URL: usize = 16 * 1024;
+const LIMIT: Limit = Limit { what: "URL", bytes: 16 * 1024 };
 
 /// Returns the URL without a fragment, which is never sent.
 pub(super) fn url(plan: &RequestPlan, given: TemplateInput<'_>) -> Result<Uri, InvokeError> {
@@ -20,19 +23,16 @@ pub(super) fn url(plan: &RequestPlan, given: TemplateInput<'_>) -> Result<Uri, I
     let filled = filled.ok_or_else(|| missing(&plan.url, given))?;
     let mut text = without_fragment(&filled).to_owned();
     check_segments(&plan.url, &text, given)?;
-    for (name, template) in &plan.query {
-        if let Some(value) = given.text(template)? {
-            if !text.contains('?') {
-                text.push('?');
-            } else if !text.ends_with(['?', '&']) {
-                text.push('&');
-            }
-            text.push_str(&format!("{}={}", encode(name), encode(&value)));
+    let query = fields::encoded(&plan.query, plan, given, &LIMIT)?;
+    if !query.is_empty() {
+        if !text.contains('?') {
+            text.push('?');
+        } else if !text.ends_with(['?', '&']) {
+            text.push('&');
         }
+        text.push_str(&query);
     }
-    if text.len() > MAX_URL {
-        return Err(InvokeError::Invalid(format!("the URL would be longer than {MAX_URL} bytes")));
-    }
+    LIMIT.check(text.len())?;
     let uri = parsed(&text)?;
     let nothing = TemplateInput { arguments: &Map::new(), ..given };
     if origin(&uri) != origin(&skeleton(&plan.url, nothing)?) {
@@ -60,7 +60,7 @@ pub(crate) fn encode(text: &str) -> String {
     encoded
 }
 
-fn without_fragment(url: &str) -> &str {
+pub(super) fn without_fragment(url: &str) -> &str {
     url.split_once('#').map_or(url, |(before, _)| before)
 }
 

@@ -72,7 +72,7 @@ fn words(command: &CommandPlan, environment: &Environment) -> Vec<String> {
 fn fixed(template: &Template, environment: &Environment) -> String {
     let known = template.pieces.iter().take_while(|piece| !matches!(piece, TemplatePiece::Argument(_)));
     let pieces = known.cloned().collect();
-    let filled = Template { pieces }.fill(&serde_json::Map::new(), environment, |value| value);
+    let filled = Template { pieces }.fill(&serde_json::Map::new(), environment, |_, value| value.to_string());
     filled.ok().flatten().unwrap_or_default()
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{NO_SSE, http, stdio, unreachable};
+use super::{OLD_SSE, http, stdio, unreachable};
 use crate::draft::Draft;
 use crate::entry::{Entry, Unit};
 use crate::note::Notes;
@@ -38,8 +38,7 @@ fn draft(mut entry: Entry<'_>) -> Option<Draft> {
     let mut draft = Draft::new(entry.server, Dialect::Braces, reach);
     draft.enabled = entry.boolean("enabled").unwrap_or(true);
     if transport == "sse" {
-        entry.note(NO_SSE);
-        draft.enabled = false;
+        entry.note(OLD_SSE);
     }
     draft.description = entry.text("description");
     draft.timeout = entry.duration("timeout", Unit::Guessed);

@@ -12,7 +12,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{NO_ENV_FILE, NO_SSE, NOT_ALLOWED, each, http, oauth, stdio, unreachable};
+use super::{NO_ENV_FILE, NOT_ALLOWED, OLD_SSE, each, http, oauth, stdio, unreachable};
 use crate::draft::{Draft, DraftReach};
 use crate::entry::{Entry, Unit};
 use crate::note::{Notes, quoted};
@@ -56,10 +56,9 @@ fn draft(mut entry: Entry<'_>, gemini: bool) -> Option<Draft> {
     let dialect = if gemini { Dialect::Dollar } else { Dialect::Braces };
     let mut draft = Draft::new(entry.server, dialect, reach);
     if old {
-        entry.note(NO_SSE);
+        entry.note(OLD_SSE);
     }
-    draft.enabled =
-        !old && !entry.boolean("disabled").unwrap_or(false) && entry.boolean("enabled").unwrap_or(true);
+    draft.enabled = !entry.boolean("disabled").unwrap_or(false) && entry.boolean("enabled").unwrap_or(true);
     draft.description = entry.text("description");
     draft.timeout = entry.duration("timeout", if gemini { Unit::Milliseconds } else { Unit::Guessed });
     // Gemini's list, and Copilot's, in which `*` is all of them.
@@ -86,7 +85,7 @@ fn draft(mut entry: Entry<'_>, gemini: bool) -> Option<Draft> {
     Some(draft)
 }
 
-/// How it is reached, and whether that is the transport that is no more.
+/// How it is reached, and whether that is the old HTTP+SSE transport.
 fn reach(entry: &mut Entry<'_>, kind: Option<&str>, gemini: bool) -> (Option<DraftReach>, bool) {
     let kind = kind.map(|kind| kind.to_ascii_lowercase().replace(['-', '_', ' '], ""));
     let streamable = entry.text("httpUrl");

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{NO_ENV_FILE, NO_SSE, each, http, oauth, servers, stdio, unreachable};
+use super::{NO_ENV_FILE, OLD_SSE, each, http, oauth, servers, stdio, unreachable};
 use crate::draft::{Draft, RawText};
 use crate::entry::Entry;
 use crate::name::variable;
@@ -35,8 +35,7 @@ fn draft(mut entry: Entry<'_>) -> Option<Draft> {
     let Some(reach) = reach else { return unreachable(entry) };
     let mut draft = Draft::new(entry.server, Dialect::Braces, reach);
     if kind.as_deref() == Some("sse") {
-        entry.note(NO_SSE);
-        draft.enabled = false;
+        entry.note(OLD_SSE);
     }
     entry.ignored(&["envFile"], NO_ENV_FILE);
     draft.oauth = oauth::read(&mut entry, &["oauth", "auth"], &draft.reach);

@@ -79,7 +79,7 @@ fn mcp_servers_of_claude_cursor_and_windsurf() {
         ("${API:-https://api.example.com}/mcp", vec![("Authorization", "Bearer ${API_KEY}")])
     );
     assert_eq!(api.timeout, Some(Duration::from_secs(60)));
-    assert!(!server(&found, "old").enabled && noted(&found, Some("old"), "HTTP+SSE"));
+    assert!(server(&found, "old").enabled && noted(&found, Some("old"), "HTTP+SSE"));
     assert_eq!(http(server(&found, "cursor")).1, [("X-Key", "env:MY_KEY")]);
     let Reach::Stdio { cwd, command, .. } = &server(&found, "here").reach else { panic!() };
     assert_eq!((cwd.as_deref(), command[1].as_str()), (Some("tools"), "${PWD}/tools/s.py"));
@@ -106,7 +106,7 @@ fn vs_code() {
     );
     assert_eq!(stdio(server(&found, "perplexity")).1, [("PERPLEXITY_API_KEY", "env:PERPLEXITY_KEY")]);
     assert!(noted(&found, None, "`PERPLEXITY_KEY`"), "{:#?}", found.notes);
-    assert!(!server(&found, "legacy").enabled);
+    assert!(server(&found, "legacy").enabled && noted(&found, Some("legacy"), "HTTP+SSE"));
     assert!(noted(&found, Some("socket"), "left out"));
     assert_eq!(found.servers.len(), 4);
     let settings = r#"{ "editor.fontSize": 14, "mcp": { "servers": { "a": { "command": "x" } } } }"#;
@@ -185,7 +185,7 @@ fn gemini() {
     assert!(noted(&found, Some("trusting"), "`trust`"));
     assert_eq!(server(&found, "http").timeout, Some(Duration::from_millis(500)));
     let enabled: Vec<bool> = found.servers.iter().map(|server| server.enabled).collect();
-    assert_eq!(enabled, [true, true, true, false, true, false]);
+    assert_eq!(enabled, [true, true, true, true, true, false]);
 }
 
 #[test]

@@ -11,7 +11,6 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use converse_engine::SinkError;
 use tokio::sync::watch;
 
-#[derive(Clone)]
 pub(super) struct Gathering {
     written: Arc<AtomicU64>,
     wake: SyncSender<()>,
@@ -37,9 +36,23 @@ impl Gathering {
         Self { written, wake, synced }
     }
 
+    /// Syncs the lines written so far, without waiting for it.
+    pub(super) fn begin_sync(&self) {
+        self.note();
+        // A full channel means that the thread was woken already; that it has ended is known from `failure`.
+        let _ = self.wake.try_send(());
+    }
+
     /// Announces a line that will be waited for.
     pub(super) fn note(&self) {
         self.written.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Returns why a sync failed, if one did.
+    pub(super) fn failure(&self) -> Option<SinkError> {
+        let failed = self.synced.borrow().failed.clone();
+        let gone = || self.synced.has_changed().is_err().then(|| super::GONE.to_owned());
+        failed.or_else(gone).map(SinkError::Audit)
     }
 
     /// Waits until all lines written so far are on disk.
@@ -59,7 +72,8 @@ impl Gathering {
     }
 }
 
-/// After a failure nothing counts as synced: the system may have dropped data.
+/// After a failure nothing counts as synced: the system may have dropped data. The lines of a log that was resumed have
+/// another `Gathering`.
 fn sync(
     sync_log: &impl Fn() -> io::Result<()>,
     woken: &Receiver<()>,

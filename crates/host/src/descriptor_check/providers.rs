@@ -1,11 +1,12 @@
 //! What providers reject in each tool, as findings at the place that its author can change.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use converse_canister::{Declaration, InvokerName};
 use converse_config::{Code, Diagnostic, EnsemblePlan, Finding, InvokerPlan, Scope, Severity, escape};
 use converse_ensemble::tool_name;
 use converse_provider::{LintTarget, Objection, Remedy, lint, lint_name};
+use converse_text::wording::counted;
 
 use super::servers::DiscoveredTool;
 use super::{RenderedFinding, of_ensemble};
@@ -39,18 +40,34 @@ pub(super) fn of_declared(providers: &[LintTarget], catalogue: &Catalogue) -> Ve
     findings
 }
 
-/// Findings about tools of servers, at the ensemble: the schema belongs to the server.
-pub(super) fn of_discovered<'a>(
-    providers: &'a [LintTarget],
-    discovered: &'a [DiscoveredTool<'a>],
-) -> impl Iterator<Item = Finding> + 'a {
-    discovered.iter().flat_map(move |tool| {
-        let found = objections(providers, tool.plan, &tool.invoker, &tool.declaration);
-        found.into_iter().map(move |(which, objection)| {
-            let (code, severity) = classify(objection.remedy);
-            of_ensemble(tool.plan, code, severity, &message(which, &tool.invoker, &objection))
-        })
-    })
+/// Findings about tools of servers that a provider rejects, at the ensemble: the schema belongs to the server. What needs no
+/// change is counted, in one line for each provider, because nobody here can change it.
+pub(super) fn of_discovered(
+    providers: &[LintTarget],
+    discovered: &[DiscoveredTool<'_>],
+) -> (Vec<Finding>, Vec<String>) {
+    let (mut findings, mut harmless) = (Vec::new(), BTreeMap::<_, BTreeSet<usize>>::new());
+    for (number, tool) in discovered.iter().enumerate() {
+        for (which, objection) in objections(providers, tool.plan, &tool.invoker, &tool.declaration) {
+            match classify(objection.remedy) {
+                (_, Severity::Warning) => {
+                    harmless.entry((which, objection.remedy)).or_default().insert(number);
+                }
+                (code, severity) => {
+                    let message = message(which, &tool.invoker, &objection);
+                    findings.push(of_ensemble(tool.plan, code, severity, &message));
+                }
+            }
+        }
+    }
+    let line = |((which, remedy), tools): (&(LintTarget, Remedy), &BTreeSet<usize>)| {
+        let (which, tools) = (which.label(), counted(tools.len(), "tool"));
+        match remedy {
+            Remedy::Adapted => format!("{which}: converse adapts {tools} of servers; no change is needed"),
+            _ => format!("{which}: ignores parts of {tools} of servers; no change is needed"),
+        }
+    };
+    (findings, harmless.iter().map(line).collect())
 }
 
 /// The declaration that the roster would make.

@@ -46,10 +46,10 @@ impl<'a> Servers<'a> {
         let lockfiles = locked.then(|| catalogue.lockfiles());
         let lockable = lockfiles.iter().flat_map(|lockfiles| lockfiles::lockable(catalogue, lockfiles));
         plans.extend(lockable.filter(|plan| !is_server(plan)));
-        inspect(&plans, context, interrupt, world, |connected| {
+        inspect(&plans, context, interrupt, world, async |connected| {
             let mut servers = Self::of(&plans, connected, catalogue);
             if let Some(lockfiles) = &lockfiles {
-                let found = DiscoveredTools::of(connected, &plans);
+                let found = DiscoveredTools::of(connected, &plans).await;
                 let drifts = lockfiles::findings(catalogue, lockfiles, &found, &context.redactor);
                 servers.findings.extend(drifts.into_iter().map(RenderedFinding::from));
             }

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use converse_config::{SandboxMethod, SettingsPlan};
-use converse_ensemble::scratch_dir_problem;
 use converse_process::sandbox::{LEAST_LANDLOCK, Survey, survey};
+use converse_process::scratch_dir_problem;
 use converse_process::{CountingMethod, Spawn, counting_method};
 use tokio::time::timeout;
 

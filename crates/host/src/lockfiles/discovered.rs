@@ -6,6 +6,7 @@ use converse_config::EnsemblePlan;
 use converse_config::lock::{PinnedEnsemble, PinnedTool, Server};
 use converse_ensemble::{Tool, declared_ensemble};
 use converse_mcp::Survey;
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use crate::context::RunContext;
@@ -29,7 +30,8 @@ impl DiscoveredTools {
         interrupt: &Interrupt,
         world: &World,
     ) -> Result<Self, Failure> {
-        let found = inspect(plans, context, interrupt, world, |connected| Self::of(connected, plans))?;
+        let found =
+            inspect(plans, context, interrupt, world, async |connected| Self::of(connected, plans).await)?;
         let checked = |found: Result<PinnedEnsemble, String>| {
             found.and_then(|pinned| without_secrets(pinned, &context.redactor))
         };
@@ -37,8 +39,9 @@ impl DiscoveredTools {
     }
 
     /// The definitions of ensembles that are connected already.
-    pub(crate) fn of(connected: &Connected, plans: &[&EnsemblePlan]) -> Self {
-        Self(plans.iter().map(|plan| (plan.name.to_string(), pinned(connected, plan))).collect())
+    pub(crate) async fn of(connected: &Connected, plans: &[&EnsemblePlan]) -> Self {
+        let found = plans.iter().map(async |plan| (plan.name.to_string(), pinned(connected, plan).await));
+        Self(join_all(found).await.into_iter().collect())
     }
 
     /// The current definitions of an ensemble; `None` if it is not connected.
@@ -52,7 +55,7 @@ impl DiscoveredTools {
     }
 }
 
-fn pinned(connected: &Connected, plan: &EnsemblePlan) -> Result<PinnedEnsemble, String> {
+async fn pinned(connected: &Connected, plan: &EnsemblePlan) -> Result<PinnedEnsemble, String> {
     let name = plan.name.as_str();
     let Some(tools) = connected.roster.tools_of(name) else {
         let failure = connected.failures.iter().find(|failure| failure.ensemble == name);
@@ -67,6 +70,10 @@ fn pinned(connected: &Connected, plan: &EnsemblePlan) -> Result<PinnedEnsemble, 
         declared: Some(declared_ensemble(plan)),
         server: survey.map(|(_, survey)| server(survey)),
         tools: tools.iter().map(|one| tool(one)).collect(),
+        lists: match connected.server(name) {
+            Some(server) => server.lists_to_pin().await,
+            None => BTreeMap::new(),
+        },
     })
 }
 
@@ -94,6 +101,9 @@ fn without_secrets(pinned: PinnedEnsemble, redactor: &Redactor) -> Result<Pinned
     let server = pinned.server.as_ref();
     if server.is_some_and(|server| holds_secret(&json!([server.name, server.version, server.protocol]))) {
         return refused("the description of its server".to_owned());
+    }
+    if let Some((list, _)) = pinned.lists.iter().find(|(_, one)| holds_secret(one.definition())) {
+        return refused(format!("the list of its {}", list.label()));
     }
     match pinned
         .tools

@@ -72,7 +72,12 @@ fn of_ensemble(
         return vec![drift(format!("`{name}` is not in {file}"))];
     };
     let drifts = found.map(|found| pinned.drifts(name, found)).unwrap_or_default();
-    drifts.iter().flat_map(|one| one.lines(file)).map(drift).collect()
+    let unpinned =
+        found.map(|found| pinned.unpinned_lists(found)).unwrap_or_default().into_iter().map(|list| {
+            let message = format!("{file} does not pin the {} of `{name}`", list.label());
+            Finding { severity: Severity::Warning, ..at(plan, Code::LockIncomplete, message) }
+        });
+    drifts.iter().flat_map(|one| one.lines(file)).map(drift).chain(unpinned).collect()
 }
 
 /// Findings for locked ensembles that no descriptor declares any more.

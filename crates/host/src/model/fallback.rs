@@ -4,7 +4,7 @@ use converse_canister::Cost;
 use converse_config::SettingsPlan;
 
 use super::{Model, choose};
-use crate::cassette::mode::CassetteMode;
+use crate::cassette::CassetteMode;
 use crate::failure::Failure;
 use crate::world::World;
 

@@ -19,7 +19,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
-use crate::cassette::mode::CassetteMode;
+use crate::cassette::CassetteMode;
 use crate::model;
 use crate::routes::wire;
 use crate::settings::Settings;

@@ -72,8 +72,9 @@ fn any_value(value: &Value, clean: Clean<'_>) -> Value {
 }
 
 /// Returns the body of a request to `/v1/traces`.
-pub(super) fn traces(turn: &Finished, resource: &Resource, clean: Clean<'_>) -> Value {
-    let spans: Vec<Value> = turn.spans.iter().map(|one| span(one, turn, clean)).collect();
+pub(super) fn traces(turns: &[Finished], resource: &Resource, clean: Clean<'_>) -> Value {
+    let spans = turns.iter().flat_map(|turn| turn.spans.iter().map(|one| span(one, turn, clean)));
+    let spans: Vec<Value> = spans.collect();
     json!({ "resourceSpans": [{
         "resource": resource.json(),
         "scopeSpans": [{ "scope": scope(), "spans": spans }],
@@ -85,7 +86,7 @@ fn span(span: &Span, turn: &Finished, clean: Clean<'_>) -> Value {
         "traceId": turn.trace, "spanId": span.id, "name": clean(&span.name), "kind": span.kind,
         "startTimeUnixNano": span.began.to_string(), "endTimeUnixNano": span.ended.to_string(),
         "attributes": attributes(&span.attributes, clean), "flags": 1,
-        "status": span.error.map_or_else(|| json!({}), |error| json!({ "code": ERROR, "message": error })),
+        "status": span.error.as_ref().map_or_else(|| json!({}), |error| json!({ "code": ERROR, "message": error })),
     });
     if let Some(parent) = &span.parent {
         object["parentSpanId"] = json!(parent);

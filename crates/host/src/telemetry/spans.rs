@@ -11,9 +11,9 @@ use std::time::Instant;
 use converse_canister::{Canister, Cost, InvocationId, InvocationResult, Stop, Usage};
 use converse_engine::Event;
 use converse_session::stats::tool_name;
+use converse_text::trace_context::TraceContext;
 use serde_json::{Value, json};
 
-use super::parent::Parent;
 use crate::world::World;
 
 /// Maximum number of spans of one turn below its own; further ones are counted only.
@@ -26,6 +26,7 @@ pub(super) type Attributes = Vec<(&'static str, Value)>;
 
 /// Kinds of spans, by the numbers of OTLP.
 pub(super) const INTERNAL: u8 = 1;
+pub(super) const SERVER: u8 = 2;
 pub(super) const CLIENT: u8 = 3;
 
 /// A finished span. Times are nanoseconds since 1970.
@@ -38,7 +39,7 @@ pub(super) struct Span {
     pub(super) began: u64,
     pub(super) ended: u64,
     /// The kind of error with which it ended.
-    pub(super) error: Option<&'static str>,
+    pub(super) error: Option<String>,
     pub(super) attributes: Attributes,
 }
 
@@ -61,7 +62,7 @@ pub(super) struct Trace {
     id: String,
     /// Id of the span of the turn.
     root: String,
-    parent: Option<Parent>,
+    parent: Option<TraceContext>,
     began: (u64, Instant),
     chat: Option<Chat>,
     usage: Usage,
@@ -88,15 +89,14 @@ struct Chat {
 }
 
 impl Trace {
-    pub(super) fn begin(model: &str, session: Option<&str>, parent: Option<&Parent>) -> Self {
-        let began = u64::try_from(World::now().as_nanosecond()).unwrap_or_default();
+    pub(super) fn begin(model: &str, session: Option<&str>, parent: Option<&TraceContext>) -> Self {
         Self {
             model: model.to_owned(),
             session: session.map(str::to_owned),
-            id: parent.map_or_else(|| random(16), |parent| parent.trace.clone()),
+            id: parent.map_or_else(|| random(16), TraceContext::trace_id),
             root: random(8),
             parent: parent.cloned(),
-            began: (began, Instant::now()),
+            began: (now(), Instant::now()),
             chat: None,
             usage: Usage::default(),
             finished: Vec::new(),
@@ -136,7 +136,7 @@ impl Trace {
                     self.close(now, None);
                 }
             }
-            Event::Started(invocations) => {
+            Event::Started { invocations, .. } => {
                 for invocation in invocations.iter().take(MOST_OPEN) {
                     self.started.insert(invocation.id.clone(), now);
                 }
@@ -239,6 +239,7 @@ impl Trace {
     ) -> Span {
         attributes.extend(self.session.as_ref().map(|session| ("gen_ai.conversation.id", json!(session))));
         attributes.extend(error.map(|error| ("error.type", json!(error))));
+        let error = error.map(str::to_owned);
         Span { id: random(8), parent: None, name, kind, began, ended, error, attributes }
     }
 
@@ -259,7 +260,7 @@ impl Trace {
         }
         let name = "invoke_agent converse".to_owned();
         let mut turn = self.span(INTERNAL, name, (self.began.0, now), error, attributes);
-        let (parent, state) = self.parent.map(|parent| (parent.span, parent.state)).unzip();
+        let (parent, state) = self.parent.map(|parent| (parent.span_id(), parent.state().to_owned())).unzip();
         (turn.id, turn.parent) = (self.root, parent);
         let spans = [turn].into_iter().chain(self.finished).collect();
         Finished { trace: self.id, state: state.unwrap_or_default(), spans }
@@ -274,6 +275,11 @@ fn used(usage: &Usage) -> Attributes {
         ("gen_ai.usage.cache_creation.input_tokens", usage.cache_write),
     ];
     all.into_iter().filter_map(|(name, count)| Some((name, json!(count?)))).collect()
+}
+
+/// Nanoseconds since 1970.
+pub(super) fn now() -> u64 {
+    u64::try_from(World::now().as_nanosecond()).unwrap_or_default()
 }
 
 /// Returns so many random bytes as hex.

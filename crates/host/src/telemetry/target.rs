@@ -1,28 +1,47 @@
 //! Where to and how: the variables that every OpenTelemetry program reads.
 //!
 //! <https://opentelemetry.io/docs/specs/otel/protocol/exporter/>,
-//! <https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/>, checked 2026-11.
+//! <https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/>,
+//! <https://opentelemetry.io/docs/specs/otel/context/env-carriers/>, checked 2026-11.
 
 use std::time::Duration;
 
+use converse_text::trace_context::TraceContext;
 use percent_encoding::percent_decode_str;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
-use super::parent::Parent;
 use crate::world::World;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// The time between two exports of spans, and of metrics, while a program runs for long.
+const SPANS_EVERY: Duration = Duration::from_secs(5);
+const METRICS_EVERY: Duration = Duration::from_secs(60);
 /// The endpoint of both signals.
 const BASE: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
 #[derive(Debug, Default)]
 pub(super) struct Target {
+    /// `None` if spans without a caller of their own are not sampled.
     pub(super) traces: Option<Endpoint>,
     pub(super) metrics: Option<Endpoint>,
-    pub(super) parent: Option<Parent>,
+    /// Where spans are sent whose own caller is sampled.
+    pub(super) traces_of_callers: Option<Endpoint>,
+    /// The caller of this process.
+    pub(super) parent: Option<TraceContext>,
+    sampler: Sampler,
+    pub(super) spans_every: Duration,
+    pub(super) metrics_every: Duration,
     /// Metrics tell what was added since the last time, not since the beginning.
     pub(super) delta: bool,
     pub(super) notices: Vec<SetupNotice>,
+}
+
+/// Which spans are recorded.
+#[derive(Debug, Default)]
+struct Sampler {
+    /// By default, sampling follows the parent.
+    by_parent: bool,
+    otherwise: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -49,16 +68,31 @@ impl Target {
         if is_disabled || names.iter().all(|name| world.var(name).is_none()) {
             return None;
         }
-        let mut target = Self { parent: Parent::of(world), ..Self::default() };
+        let parent = world.var("TRACEPARENT");
+        let parent = parent.and_then(|parent| TraceContext::parse(parent, world.var("TRACESTATE")));
+        let mut target = Self { parent, ..Self::default() };
         let preference = world.var("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE").unwrap_or_default();
         target.delta = preference.eq_ignore_ascii_case("delta");
         let [traces, metrics] = ["TRACES", "METRICS"].map(|signal| target.endpoint(signal, world));
-        // By default, sampling follows the parent.
         let sampler = world.var("OTEL_TRACES_SAMPLER").unwrap_or("parentbased_always_on");
-        let by_parent = sampler.starts_with("parentbased").then_some(target.parent.as_ref()).flatten();
-        let sampled = by_parent.map_or(!sampler.ends_with("always_off"), |parent| parent.sampled);
-        (target.traces, target.metrics) = (traces.filter(|_| sampled), metrics);
+        let (by_parent, otherwise) = (sampler.starts_with("parentbased"), !sampler.ends_with("always_off"));
+        target.sampler = Sampler { by_parent, otherwise };
+        target.traces = traces.clone().filter(|_| target.samples(target.parent.as_ref()));
+        target.traces_of_callers = traces.filter(|_| by_parent || otherwise);
+        target.metrics = metrics;
+        let every = |name, default| {
+            let set = world.var(name).and_then(|ms| ms.parse().ok()).filter(|ms| *ms > 0);
+            set.map_or(default, Duration::from_millis)
+        };
+        target.spans_every = every("OTEL_BSP_SCHEDULE_DELAY", SPANS_EVERY);
+        target.metrics_every = every("OTEL_METRIC_EXPORT_INTERVAL", METRICS_EVERY);
         Some(target)
+    }
+
+    /// Returns whether a span below this parent is recorded.
+    pub(super) fn samples(&self, parent: Option<&TraceContext>) -> bool {
+        let followed = parent.filter(|_| self.sampler.by_parent);
+        followed.map_or(self.sampler.otherwise, TraceContext::is_sampled)
     }
 
     pub(super) fn is_any(&self) -> bool {

@@ -1,10 +1,11 @@
 //! [`LockNotices`]: messages about tools held back by a lockfile, each shown once.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use converse_canister::EnsembleName;
 use converse_config::{Code, EnsemblePlan};
-use converse_ensemble::{HoldReason, Offer};
+use converse_ensemble::{Ensemble, HoldReason, Offer};
 use parking_lot::Mutex;
 
 use crate::context::RunContext;
@@ -21,6 +22,7 @@ const NAME: usize = 64;
 pub(super) struct LockNotices {
     lock_notices: Vec<LockNotice>,
     told: Mutex<BTreeSet<(String, HoldReason)>>,
+    told_instructions: Mutex<BTreeSet<EnsembleName>>,
 }
 
 #[derive(Debug)]
@@ -50,7 +52,11 @@ impl LockNotices {
                 flag: locked.flag(),
             })
         };
-        Self { lock_notices: plans.iter().filter_map(notice).collect(), told: Mutex::default() }
+        Self {
+            lock_notices: plans.iter().filter_map(notice).collect(),
+            told: Mutex::default(),
+            told_instructions: Mutex::default(),
+        }
     }
 
     /// Returns the messages that were not shown yet.
@@ -70,13 +76,13 @@ impl LockNotices {
         }
     }
 
-    /// Shows which servers have instructions that were not accepted. A damaged lockfile is named with its tools.
-    pub(super) fn tell_instructions<'e>(
-        &self,
-        held: impl Iterator<Item = &'e EnsembleName>,
-        context: &RunContext,
-    ) {
-        for name in held {
+    /// Shows once which servers have instructions that were not accepted. A damaged lockfile is named with its tools.
+    pub(super) fn tell_instructions(&self, ensembles: &[Arc<Ensemble>], context: &RunContext) {
+        let held = ensembles.iter().filter(|ensemble| ensemble.holds_instructions());
+        for name in held.map(|ensemble| &ensemble.name) {
+            if !self.told_instructions.lock().insert(name.clone()) {
+                continue;
+            }
             let notice = self.lock_notices.iter().find(|notice| notice.ensemble == name.as_str());
             let Some(LockNotice { ensemble, place, lockfile, damage: None, flag }) = notice else { continue };
             context.warn(&format!(

@@ -33,6 +33,7 @@ impl Wiring<'_> {
         let server = |plan: &&EnsemblePlan| {
             let connection = at_home(plan, plan.connection.as_ref()?, self.world);
             let server = McpConnection::new(plan, &connection, Arc::clone(&around));
+            server.accept_offers(self.lockfiles.offers(plan));
             Some((plan.name.clone(), Arc::new(server)))
         };
         Readers { servers: plans.iter().filter_map(server).collect(), guardian, connection_notices }
@@ -71,14 +72,14 @@ pub fn inspect<T>(
     context: &RunContext,
     interrupt: &Interrupt,
     world: &World,
-    read: impl FnOnce(&Connected) -> T,
+    read: impl AsyncFnOnce(&Connected) -> T,
 ) -> Result<T, Failure> {
     let contents = Kept::new(None);
     let wiring = Wiring::looking(world, context, interrupt, &contents);
     let eager: Vec<EnsemblePlan> = plans.iter().map(|plan| eager(plan)).collect();
     crate::runtime::block_on(async {
         let connected = wiring.connect(&eager.iter().collect::<Vec<_>>(), Vec::<Rule>::new()).await?;
-        let read = read(&connected);
+        let read = read(&connected).await;
         connected.disconnect(context).await;
         Ok(read)
     })?

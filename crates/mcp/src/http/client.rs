@@ -12,7 +12,7 @@ use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 use parking_lot::{Mutex, MutexGuard};
 use reqwest::Response;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetMeta as _, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
@@ -45,7 +45,7 @@ const WAIT: Duration = Duration::from_millis(500);
 pub(crate) struct Client(Arc<Inner>);
 
 pub(super) struct Inner {
-    http: reqwest::Client,
+    pub(super) http: reqwest::Client,
     pub(super) bearer: Option<Arc<dyn Bearer>>,
     parameters: Arc<Parameters>,
     changed: Arc<ToolListChanged>,
@@ -128,6 +128,10 @@ impl Client {
         }))
     }
 
+    pub(super) fn inner(&self) -> &Inner {
+        &self.0
+    }
+
     /// Builds the headers of a request. Headers of the descriptor cannot replace the protocol's own.
     fn headers(
         &self,
@@ -161,6 +165,7 @@ impl Client {
         if headers.get(VERSION).is_some_and(|version| version.as_bytes() >= MODERN.as_bytes()) {
             headers.extend(self.mirrored(&message));
         }
+        headers.extend(trace(&message));
         let sent = SentMessage::of(&message, session.is_some());
         self.0.decoder().sent(&message);
         let body =
@@ -252,6 +257,17 @@ fn pause(response: &Response, sent: SentMessage) -> Option<Duration> {
     (busy && sent.kind == Kind::Other)
         .then(|| retry_after(response).unwrap_or(WAIT))
         .filter(|pause| *pause <= MAX_WAIT)
+}
+
+/// Returns the place of a request in a trace as headers, for proxies; the server has it in the message.
+fn trace(message: &ClientJsonRpcMessage) -> Vec<(HeaderName, HeaderValue)> {
+    let ClientJsonRpcMessage::Request(request) = message else { return Vec::new() };
+    let meta = request.request.get_meta();
+    let header = |name| {
+        let value = HeaderValue::try_from(meta.get(name)?.as_str()?).ok()?;
+        Some((HeaderName::from_static(name), value))
+    };
+    ["traceparent", "tracestate"].into_iter().filter_map(header).collect()
 }
 
 impl StreamableHttpClient for Client {

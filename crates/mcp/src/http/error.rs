@@ -76,6 +76,20 @@ impl DeliveryError {
     }
 }
 
+/// Describes why a handshake got no answer. Returns `None` if it is not an error of this transport.
+pub(crate) fn handshake_failure(error: &DynamicTransportError) -> Option<Failure> {
+    let failure = Failure::from(delivery_error(error)?);
+    // The statuses after which a server may be one of the old transport (revision 2025-03-26, backwards compatibility).
+    let is_refused = matches!(
+        error.error.downcast_ref(),
+        Some(HttpError::Client(ClientError::Status { status: 400 | 404 | 405, .. }))
+    );
+    Some(match failure {
+        Failure::Nonsense(text) if is_refused => Failure::NoHandshake(text),
+        failure => failure,
+    })
+}
+
 /// Classifies an error. Returns `None` if it is not an error of this transport.
 pub(crate) fn delivery_error(error: &DynamicTransportError) -> Option<DeliveryError> {
     let error = error.error.downcast_ref::<HttpError>()?;
@@ -98,7 +112,7 @@ pub(crate) fn delivery_error(error: &DynamicTransportError) -> Option<DeliveryEr
     })
 }
 
-fn known(error: &ClientError) -> DeliveryError {
+pub(super) fn known(error: &ClientError) -> DeliveryError {
     match error {
         ClientError::Request(error) => failed(error),
         ClientError::Denied(words) => DeliveryError::Denied(words.clone()),

@@ -146,7 +146,8 @@ fn is_about_the_session(body: &[u8]) -> bool {
     about_nobody && message.contains_key("jsonrpc") && message.get("error").is_some_and(Value::is_object)
 }
 
-async fn words_of(response: &mut Response) -> String {
+/// Returns the beginning of the body of an error response, for a message.
+pub(super) async fn words_of(response: &mut Response) -> String {
     let is_html = is(response, "text/html");
     text_of(is_html, &refusal(response).await)
 }

@@ -194,8 +194,20 @@ impl Authority {
             return Ok(client);
         }
         if server.metadata.registration_endpoint.is_none() {
-            let message = "the authorization server does not register clients itself: register a client there and put \
-                        its `client_id` into `[connection.oauth]`";
+            let message = match (takes_documents(&server.metadata), &self.plan.client_metadata_url) {
+                (true, _) => {
+                    "the authorization server knows clients by a document: publish docs/reference/client-metadata.json \
+                     at an `https://` address and put that address as `client_metadata_url` into `[connection.oauth]`"
+                }
+                (false, None) => {
+                    "the authorization server does not register clients itself: register a client there and put its \
+                     `client_id` into `[connection.oauth]`"
+                }
+                (false, Some(_)) => {
+                    "the authorization server does not register clients itself and does not accept \
+                     `client_metadata_url`: register a client there and put its `client_id` into `[connection.oauth]`"
+                }
+            };
             return Err(OauthError::Unusable(message.to_owned()));
         }
         let registered = server.manager.register_client(CLIENT_NAME, &redirect_uri, scopes).await;

@@ -9,6 +9,7 @@ use converse_ensemble::ConnectError;
 use http::Request;
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use reqwest::Url;
+use rmcp::transport::auth::AuthorizationMetadata;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -87,23 +88,46 @@ impl Authority {
             None => (&grant.access, "access_token"),
         };
         let pairs = [("token", token.as_str()), ("token_type_hint", hint), ("client_id", &grant.client.id)];
-        let mut request = Request::post(endpoint).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
-        if let Some(secret) = secret {
-            let words = format!("{}:{}", encoded(&[("", &grant.client.id)]), encoded(&[("", &secret)]));
-            request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(words)));
+        let in_form = secret.is_some() && wants_secret_in_form(&server.metadata);
+        let header = secret.as_ref().filter(|_| !in_form).map(|secret| {
+            let words = format!("{}:{}", encoded(&[("", &grant.client.id)]), encoded(&[("", secret)]));
+            format!("Basic {}", STANDARD.encode(words))
+        });
+        let request = |with_secret: bool| {
+            let secret = with_secret.then(|| ("client_secret", secret.as_deref().unwrap_or_default()));
+            let pairs: Vec<_> = pairs.into_iter().chain(secret).collect();
+            let mut request =
+                Request::post(endpoint).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+            if let Some(header) = &header {
+                request = request.header(AUTHORIZATION, header);
+            }
+            let request = request.body(encoded(&pairs).into_bytes());
+            request.map_err(|_| OauthError::Failed("the revocation endpoint is not an address".to_owned()))
+        };
+        let exchange = |request| server.guarded_http.exchange(request);
+        let mut answer = exchange(request(in_form)?).await.map_err(OauthError::Failed)?;
+        // The Python SDK requires `client_secret` in the form, also of clients that have none or send a header
+        // (`mcp.server.auth.handlers.revoke`, mcp 2.3.0, checked 2026-11).
+        if !in_form && matches!(answer.status().as_u16(), 400 | 401) {
+            answer = exchange(request(true)?).await.map_err(OauthError::Failed)?;
         }
-        let request = request.body(encoded(&pairs).into_bytes());
-        let request = request
-            .map_err(|_| OauthError::Failed("the revocation endpoint is not an address".to_owned()))?;
-        let answer = server.guarded_http.exchange(request).await.map_err(OauthError::Failed)?;
         if answer.status().is_success() {
             return Ok(());
         }
-        Err(OauthError::Failed(format!(
-            "the authorization server answered HTTP {}",
-            answer.status().as_u16()
-        )))
+        let code = server.guarded_http.refusal().map(|code| format!(" ({code})")).unwrap_or_default();
+        let status = answer.status().as_u16();
+        Err(OauthError::Failed(format!("the authorization server answered HTTP {status}{code}")))
     }
+}
+
+/// Returns whether the server takes a client secret only in the form; the header is the default (RFC 8414).
+fn wants_secret_in_form(metadata: &AuthorizationMetadata) -> bool {
+    let of = |endpoint: &str| {
+        metadata.additional_fields.get(&format!("{endpoint}_endpoint_auth_methods_supported"))
+    };
+    let methods = of("revocation").or_else(|| of("token")).and_then(Value::as_array);
+    let has = |method: &str| methods.is_some_and(|all| all.iter().any(|one| one == method));
+    has("client_secret_post") && !has("client_secret_basic")
 }
 
 /// Encodes pairs as a form; with an empty name, only the value.

@@ -13,20 +13,31 @@ use super::RequestError;
 use crate::in_flight::InFlightRequest;
 use crate::link::Link;
 use crate::progress::ProgressListener;
-use crate::{log, raw};
+use crate::{Era, log, raw, task};
 
 /// Limit for sending a request or a cancellation.
 const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Link {
-    pub(super) async fn round(
+    pub(crate) async fn round(
         &self,
         request: ClientRequest,
         in_flight: &InFlightRequest,
     ) -> Result<String, RequestError> {
-        let meta = log::meta(self.era, self.handler.server_requests.grants.log_level);
+        let (client, server_requests) = (in_flight.host.client(), &self.handler.server_requests);
+        let own = client.and_then(|client| client.log_level());
         let mut options = PeerRequestOptions::no_options();
-        options.meta = meta;
+        options.meta = log::meta(self.era, own.max(server_requests.log_level()));
+        if let Some(client) = client.filter(|_| self.era == Era::Modern) {
+            let mut capabilities = server_requests.capabilities_of(client.as_ref());
+            task::declare(&mut capabilities);
+            options.meta.get_or_insert_default().set_client_capabilities(capabilities);
+        }
+        if let Some(trace) = in_flight.host.trace() {
+            // <https://modelcontextprotocol.io/seps/414-request-meta> (checked 2026-11)
+            let fields = trace.fields().map(|(name, value)| (name.to_owned(), value.into()));
+            options.meta.get_or_insert_default().0.0.extend(fields);
+        }
         let handle = match timeout(SEND_TIMEOUT, self.peer.send_cancellable_request(request, options)).await {
             Ok(Ok(handle)) => handle,
             Ok(Err(_)) | Err(_) => return Err(RequestError::Unsent),

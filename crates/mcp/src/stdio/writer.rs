@@ -9,6 +9,8 @@ use crate::error::{ConnectionEnd, EndCause};
 
 /// Messages that may wait to be written.
 pub(crate) const QUEUE: usize = 64;
+/// Bytes from which on no more messages are joined to one write.
+const BATCH: usize = 64 * 1024;
 /// Limit for a server that reads nothing.
 pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -23,7 +25,13 @@ pub(crate) async fn write(
             () = end.over() => return,
             message = queue.recv() => message,
         };
-        let Some(message) = message else { return };
+        let Some(mut message) = message else { return };
+        // One write for all messages that wait.
+        while message.len() < BATCH
+            && let Ok(next) = queue.try_recv()
+        {
+            message.extend(next);
+        }
         let written = tokio::select! {
             () = end.over() => return,
             written = put(&message, &mut pipe) => written,

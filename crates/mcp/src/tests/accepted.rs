@@ -118,3 +118,17 @@ async fn what_is_looked_at_is_remembered_for_the_lazy() {
     let (_connection, _ensemble, tools) = fixture.connected().await;
     assert_eq!(tools[1].definition().value()["title"], "Now it is another one");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_accepted_while_it_is_served_is_verified_from_then_on() {
+    let mut fixture = fixture(other);
+    fixture.verify_accepted = false;
+    let (first, ..) = fixture.connected().await;
+    first.disconnect().await;
+    let (connection, _ensemble, tools) = fixture.connected().await;
+    call(&tools[0], json!({})).await.unwrap();
+    connection.set_verify_accepted(true);
+    let refused = call(&tools[0], json!({})).await;
+    assert!(matches!(refused, Err(InvokeError::HeldBack(_))), "{refused:?}");
+    assert_eq!((calls(&fixture), lists(&fixture)), (1, 2));
+}

@@ -1,9 +1,11 @@
 //! Questions of servers, of both eras: who is asked, what is sent back, and whose time it is.
 
+mod clients;
 mod forms;
 mod granted;
 mod pauses;
 mod rounds;
+mod tasks;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

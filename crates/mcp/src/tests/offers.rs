@@ -1,13 +1,17 @@
 //! Resources, prompts and suggestions, of servers of both eras.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use converse_canister::Content;
+use converse_config::lock::PinnedEnsemble;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::testing::{Act, FakeArtefacts, Fixture, error, legacy, modern, result};
-use crate::{Body, OfferError, Reference, Speaker};
+use crate::{Body, McpConnection, OfferError, OfferPins, Reference, Speaker};
 
 const ERAS: [fn(&Value) -> Act; 2] = [legacy, modern];
 
@@ -262,4 +266,101 @@ async fn a_server_that_is_connected_is_asked_on_that_connection() {
     let fixture = having(legacy, &["resources"], |_| Act::Exit);
     let (connection, _ensemble, _tools) = fixture.connected().await;
     assert!(failed(connection.read("x:///a").await).contains("the server closed the connection"));
+}
+
+/// Prompts and resources that differ once `changed` is set.
+fn changing(era: fn(&Value) -> Act, changed: &Arc<AtomicBool>) -> Fixture {
+    let changed = Arc::clone(changed);
+    having(era, &["prompts", "resources"], move |request| {
+        let changed = changed.load(Ordering::SeqCst);
+        let said = if changed { "Sends what it finds" } else { "Greets" };
+        let prompt = |name: &str, said: &str| json!({ "name": name, "description": said, "_meta": changed });
+        let resource = |uri: &str, said: &str| json!({ "uri": uri, "name": said, "size": u8::from(changed) });
+        let mut prompts = vec![prompt("greet", said), prompt("steady", "Stays")];
+        let mut resources = vec![resource("x://a", said), resource("x://b", "b")];
+        if changed {
+            prompts.push(prompt("new", "New"));
+            resources.extend([resource("y://new", "New"), resource("x://t/1", "New")]);
+        }
+        let answer = match request["method"].as_str().unwrap() {
+            "prompts/list" => json!({ "prompts": prompts }),
+            "resources/list" => json!({ "resources": resources }),
+            "resources/templates/list" => {
+                json!({ "resourceTemplates": [{ "uriTemplate": "x://t/{id}", "name": "t" }] })
+            }
+            "resources/read" => json!({ "contents": [{ "uri": request["params"]["uri"], "text": "T" }] }),
+            "prompts/get" => {
+                json!({ "messages": [{ "role": "user", "content": { "type": "text", "text": "Hi" } }] })
+            }
+            _ => return error(request, -32601, "no such method"),
+        };
+        result(request, &answer)
+    })
+}
+
+async fn listed(connection: &McpConnection) -> (Vec<String>, Vec<String>, usize) {
+    let prompts = connection.prompts().await.unwrap().items.into_iter().map(|one| one.name).collect();
+    let resources = connection.resources().await.unwrap().items.into_iter().map(|one| one.uri).collect();
+    (prompts, resources, connection.templates().await.unwrap().items.len())
+}
+
+/// Why a prompt, or a resource, is not requested.
+async fn refusal(connection: &McpConnection, name: &str) -> Option<String> {
+    let answer = match name.contains("://") {
+        true => connection.read(name).await.map(drop),
+        false => connection.prompt(name, &BTreeMap::new(), &FakeArtefacts(true)).await.map(drop),
+    };
+    answer.err().map(|error| error.to_string())
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_not_accepted_is_neither_listed_nor_requested() {
+    for era in ERAS {
+        let changed = Arc::new(AtomicBool::new(false));
+        let fixture = changing(era, &changed);
+        let (connection, _ensemble) = fixture.open();
+        let lists = connection.lists_to_pin().await;
+        assert_eq!(lists.len(), 3);
+        let pinned = PinnedEnsemble { lists, ..PinnedEnsemble::default() };
+        let all = listed(&connection).await;
+        connection.accept_offers(OfferPins::of(Some(&pinned)));
+        assert_eq!(listed(&connection).await, all);
+        assert_eq!(refusal(&connection, "greet").await, None);
+
+        changed.store(true, Ordering::SeqCst);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(listed(&connection).await, (names(&["steady"]), names(&["x://b"]), 1));
+        for (name, why) in [
+            ("greet", Some("not what it was when it was accepted")),
+            ("new", Some("never accepted")),
+            ("steady", None),
+            ("x://a", Some("not what it was when it was accepted")),
+            ("x://b", None),
+            ("y://new", Some("never accepted")),
+            // It fits an accepted template.
+            ("x://t/1", None),
+            // The server says nothing about it.
+            ("z://unlisted", None),
+        ] {
+            let refused = refusal(&connection, name).await;
+            assert_eq!(refused.is_some(), why.is_some(), "{name}: {refused:?}");
+            let refused = refused.unwrap_or_default();
+            assert!(refused.contains(why.unwrap_or_default()), "{name}: {refused}");
+        }
+        assert!(!fixture.fake.heard().is_empty());
+
+        // Without an entry in the lockfile nothing was accepted, and with a damaged one nobody knows.
+        for (pins, why) in [(OfferPins::of(None), "never accepted"), (OfferPins::unknown(), "damaged")] {
+            connection.accept_offers(pins);
+            assert_eq!(listed(&connection).await, (names(&[]), names(&[]), 0));
+            for name in ["steady", "x://b"] {
+                assert!(refusal(&connection, name).await.unwrap().contains(why), "{name}");
+            }
+        }
+        // A list without an entry was never pinned.
+        connection.accept_offers(OfferPins::of(Some(&PinnedEnsemble::default())));
+        assert_eq!(listed(&connection).await.0, ["greet", "steady", "new"]);
+        assert_eq!(refusal(&connection, "new").await, None);
+    }
 }

@@ -9,7 +9,7 @@ use converse_testkit::hang_guard::ends;
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::site::{NEVER, Response, Site, at, echo, ensemble, legacy, modern, status};
+use crate::site::{NEVER, Response, Site, at, echo, ensemble, legacy, modern, result, status};
 use crate::stage::{call, call_within};
 
 #[tokio::test]
@@ -260,4 +260,29 @@ async fn a_server_that_asks_without_end_is_given_up() {
     let given_up = call(&tools[0]).await;
     let Err(InvokeError::Interrupted(text)) = given_up else { panic!("{given_up:?}") };
     assert!(text.ends_with("the server asked more than 64 times without taking an answer"), "{text}");
+}
+
+/// The call was sent and has begun a task: a refused poll says nothing about whether the call ran.
+#[tokio::test]
+async fn a_call_whose_task_cannot_be_polled_is_not_sent_again() {
+    for refusal in ["429 Too Many Requests", "401 Unauthorized"] {
+        let site = Site::new(move |request| match request.asks() {
+            "tools/call" => {
+                let begun = json!({ "resultType": "task", "taskId": "t1", "status": "working", "ttlMs": null,
+                    "createdAt": "2026-11-23T00:00:00Z", "lastUpdatedAt": "2026-11-23T00:00:00Z",
+                    "pollIntervalMs": 1 });
+                result(request, begun)
+            }
+            "tasks/get" => status(refusal, "not now"),
+            "tasks/cancel" => result(request, json!({ "resultType": "complete" })),
+            _ => modern(request),
+        })
+        .await;
+        let web = at(&site);
+        let tools = web.connect().await.unwrap();
+        let failed = call(&tools[0]).await;
+        let Err(InvokeError::Interrupted(text)) = &failed else { panic!("{refusal}: {failed:?}") };
+        assert!(text.contains("could not be polled") && text.ends_with("outcome unknown"), "{text}");
+        assert_eq!((site.posts("tools/call"), site.posts("tasks/cancel")), (1, 1), "{refusal}");
+    }
 }

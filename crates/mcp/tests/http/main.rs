@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
 
 mod living;
+mod old;
 mod site;
 #[path = "../stage/mod.rs"]
 mod stage;

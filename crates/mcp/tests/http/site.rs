@@ -16,6 +16,7 @@ use crate::stage::{self, Remembered};
 /// A request as it came.
 pub(crate) struct Request {
     pub(crate) method: String,
+    pub(crate) target: String,
     pub(crate) headers: HashMap<String, String>,
     pub(crate) body: Value,
 }
@@ -83,7 +84,7 @@ impl Site {
     }
 }
 
-async fn read(stream: TcpStream) -> Option<(Request, TcpStream)> {
+pub(crate) async fn read(stream: TcpStream) -> Option<(Request, TcpStream)> {
     let mut reader = BufReader::new(stream);
     let mut first = String::new();
     reader.read_line(&mut first).await.ok()?;
@@ -98,8 +99,9 @@ async fn read(stream: TcpStream) -> Option<(Request, TcpStream)> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).await.ok()?;
     let body = serde_json::from_slice(&body).unwrap_or_default();
-    let method = first.split(' ').next()?.to_owned();
-    Some((Request { method, headers, body }, reader.into_inner()))
+    let mut words = first.split(' ').map(str::to_owned);
+    let (method, target) = (words.next()?, words.next()?);
+    Some((Request { method, target, headers, body }, reader.into_inner()))
 }
 
 pub(crate) fn json_reply(headers: &str, body: &Value) -> Response {
@@ -182,7 +184,11 @@ pub(crate) fn ensemble(
 }
 
 pub(crate) fn at(site: &Site) -> Ensemble {
-    ensemble(SecretRef::Literal(site.url.clone()), vec![], &Arc::default())
+    at_url(&site.url)
+}
+
+pub(crate) fn at_url(url: &str) -> Ensemble {
+    ensemble(SecretRef::Literal(url.to_owned()), vec![], &Arc::default())
 }
 
 pub(crate) fn echo() -> Result<Answer, InvokeError> {

@@ -74,6 +74,8 @@ pub(crate) fn ensemble(
         lists: Arc::new(Nowhere),
         artefacts: Arc::new(NoArtefacts),
         project: None,
+        note: Arc::new(|_| {}),
+        jitter: || 1.0,
         warn: Arc::new(|_| ()),
         start_checks: Arc::new(|_| converse_ensemble::StartCheck::default()),
         responders: Responders::default(),

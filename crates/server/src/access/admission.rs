@@ -3,22 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use converse_gateway::Principal;
+use serde_json::{Map, Value};
+
 use super::tokens::{Digest, Tokens, label};
-
-/// Whose sessions a request sees.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Principal {
-    /// The user who runs the server.
-    Owner,
-    /// A digest of the token, or of issuer and subject: 64 hexadecimal digits.
-    Other(Arc<str>),
-}
-
-impl Principal {
-    fn of(digest: &Digest) -> Self {
-        Self::Other(digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into())
-    }
-}
+use super::views::Reach;
 
 /// The admission of a request.
 #[derive(Debug, Clone)]
@@ -26,6 +15,10 @@ pub(crate) struct Admission {
     pub(crate) principal: Principal,
     /// A label of the token for records; not a secret.
     pub(crate) who: Option<Arc<str>>,
+    /// What the client may use.
+    pub(crate) reach: Reach,
+    /// The claims of a token of an issuer.
+    pub(super) claims: Option<Arc<Map<String, Value>>>,
     validity: Validity,
 }
 
@@ -43,12 +36,19 @@ impl Admission {
     }
 
     pub(super) fn open() -> Self {
-        Self { principal: Principal::Owner, who: None, validity: Validity::Open }
+        Self {
+            principal: Principal::Owner,
+            who: None,
+            reach: Reach::Everything,
+            claims: None,
+            validity: Validity::Open,
+        }
     }
 
     pub(super) fn by_token(tokens: &Arc<Tokens>, digest: Digest) -> Self {
         let validity = Validity::Listed { tokens: Arc::clone(tokens), digest };
-        Self { principal: Principal::of(&digest), who: Some(label(&digest).into()), validity }
+        let (principal, who) = (Principal::of_digest(&digest), Some(label(&digest).into()));
+        Self { principal, who, validity, ..Self::open() }
     }
 
     /// Admission by the token of the user who runs the server.
@@ -56,9 +56,23 @@ impl Admission {
         Self { principal: Principal::Owner, ..Self::by_token(tokens, digest) }
     }
 
-    /// Admission by a token that is valid for the duration `left`. `digest` identifies its subject.
-    pub(super) fn by_issuer(who: &str, digest: &Digest, left: Duration) -> Self {
-        Self { principal: Principal::of(digest), who: Some(who.into()), validity: Validity::Issued { left } }
+    /// Admission by a token with these claims that is valid for the duration `left`. `digest` identifies its subject.
+    pub(super) fn by_issuer(who: &str, digest: &Digest, left: Duration, claims: Map<String, Value>) -> Self {
+        Self {
+            principal: Principal::of_digest(digest),
+            who: Some(who.into()),
+            claims: Some(Arc::new(claims)),
+            validity: Validity::Issued { left },
+            ..Self::open()
+        }
+    }
+
+    /// Returns the SHA-256 of the token in hexadecimal digits, if it is from a list.
+    pub(super) fn token_digest(&self) -> Option<String> {
+        match &self.validity {
+            Validity::Listed { digest, .. } => Some(converse_canister::Digest(*digest).to_string()),
+            Validity::Open | Validity::Issued { .. } => None,
+        }
     }
 
     /// Resolves when the token is no longer valid. A stream must not outlive its token.

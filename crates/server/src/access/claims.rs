@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
+use converse_canister::Arguments;
+use converse_gateway::quoted;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::Denied;
-use crate::caller::quoted;
 
 /// Tolerated difference of clocks.
 const LEEWAY_SECONDS: f64 = 60.0;
 
 /// Maximum characters of a subject in records.
-const SUBJECT: usize = 120;
+const SUBJECT: usize = 80;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Claims {
@@ -45,6 +47,11 @@ pub(super) struct RequiredClaims {
     pub(super) issuer: String,
     pub(super) audience: String,
     pub(super) scopes: Vec<String>,
+}
+
+/// Returns all claims; none if one is given twice, because other readers may use the other one.
+pub(super) fn all_claims(payload: &[u8]) -> Map<String, Value> {
+    std::str::from_utf8(payload).map(|text| Arguments::parse(text).object).unwrap_or_default()
 }
 
 impl Claims {
@@ -108,7 +115,7 @@ impl RequiredClaims {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use thiserror::Error;
 
-use super::claims::{Claims, RequiredClaims};
+use super::claims::{Claims, RequiredClaims, all_claims};
 use super::keyring::{KeyFetcher, Keyring};
 use super::oauth_url::OauthUrl;
 use super::signature::SignedToken;
@@ -69,7 +69,8 @@ impl Issuer {
         }
         self.required.check_scopes(&claims)?;
         let holder = claims.holder(&signed.payload);
-        Ok(Admission::by_issuer(&claims.who(), &holder, claims.left(now())))
+        let all = all_claims(&signed.payload);
+        Ok(Admission::by_issuer(&claims.who(), &holder, claims.left(now()), all))
     }
 
     pub(crate) fn scopes(&self) -> &[String] {

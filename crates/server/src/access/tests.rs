@@ -215,3 +215,29 @@ fn what_cannot_be_an_issuer_is_said_before() {
     assert_eq!(made("https://a", "https://b", "a b"), Err(AccessError::Scope("a b".to_owned())));
     assert_eq!(made("https://a", "https://b", "\""), Err(AccessError::Scope("\"".to_owned())));
 }
+
+/// Claims as they are in a signed token; one that is given twice leads nowhere.
+#[tokio::test]
+async fn a_signed_claim_leads_to_a_view() {
+    let pair = Pair::edwards();
+    let server = Server::new(vec![pair.jwk("one")]);
+    let mut sources = converse_config::SourceMap::new();
+    let text = "[[views]]\nname = \"data\"\ntools = [\"*\"]\nclaims = { group = \"data\" }\n";
+    let id = sources.add("s.toml", converse_config::Scope::User, text);
+    let views = converse_config::parse_settings(&sources, id).value.views;
+    let access = Access::open().with_issuer(issuer(&server)).with_views(&views);
+    let reach = async |claims: String| {
+        let message =
+            format!("{}.{}", encoded(json!({ "alg": "EdDSA", "kid": "one" }).to_string()), encoded(claims));
+        let Pair::Edwards(key) = &pair else { panic!("another pair") };
+        let token = format!("{message}.{}", encoded(key.sign(message.as_bytes())));
+        access.admit_token(&token).await.map(|admitted| admitted.reach)
+    };
+    let of_data = changed("group", json!(["x", "data"])).to_string();
+    let data = Reach::Views([converse_canister::ViewName::new("data").unwrap()].into());
+    assert_eq!(reach(of_data).await, Ok(data));
+    assert_eq!(reach(claims().to_string()).await, Err(Denied::View));
+    assert_eq!(reach(changed("group", json!("ops")).to_string()).await, Err(Denied::View));
+    let twice = claims().to_string().replacen('{', "{\"group\":\"ops\",\"group\":\"data\",", 1);
+    assert_eq!(reach(twice).await, Err(Denied::View));
+}

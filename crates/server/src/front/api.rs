@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use converse_ensemble::{Roster, Rules};
+use converse_gateway::Principal;
 use converse_host::History;
 use converse_host::context::RunContext;
 use converse_host::turn::sessions as saved;
@@ -46,7 +47,7 @@ use super::agents::rules_of;
 use super::completions::random_id;
 use super::idempotency::no_turn;
 use super::{Front, beside_turns, json_reply};
-use crate::access::{Admission, Principal};
+use crate::access::Admission;
 use crate::http_server::Reply;
 
 /// Sessions whose answers "for this session" are kept. At more, all of them are asked again.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use converse_canister::Digest;
+use converse_gateway::Principal;
 use converse_session::digest;
 use http::header::{HeaderName, RETRY_AFTER};
 use http::request::Parts;
@@ -25,7 +26,7 @@ use tokio::task::spawn_blocking;
 use self::files::{Answer, Asked, KeyFiles, MAX_ANSWER, MAX_KEYS, Record, State};
 use super::body::{StreamPlace, event_channel};
 use super::{Front, api, error};
-use crate::access::{Admission, Principal};
+use crate::access::Admission;
 use crate::http_server::Reply;
 use crate::openai::{ApiError, FailureKind};
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use converse_canister::Transcript;
+use converse_gateway::Principal;
 use converse_host::Approver;
 use converse_host::settings::Settings;
 use http::request::Parts;
@@ -28,7 +29,7 @@ use super::idempotency::no_turn;
 use super::observing::{Narrator, api_error};
 use super::turns::{NobodyToAsk, Start, TurnJob};
 use super::{Front, beside_turns, error, json, method_not_allowed};
-use crate::access::{Admission, Principal};
+use crate::access::Admission;
 use crate::http_server::Reply;
 use crate::openai::{
     ApiError, FailureKind, ResponseHead, ResponsesRequest, ResponsesStream, input_item_list, response_deleted,

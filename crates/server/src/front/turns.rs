@@ -34,6 +34,9 @@ use super::by_hand::CallJob;
 /// Time in which interrupted turns are recorded at shutdown.
 const LAST_LINES: Duration = Duration::from_secs(5);
 
+/// More turns at once than any machine runs.
+const MAX_PLACES: u32 = 1 << 20;
+
 /// What a turn is run with.
 pub(crate) struct TurnJob {
     pub(crate) settings: Settings,
@@ -147,6 +150,9 @@ fn stopping() -> Failure {
 #[derive(Debug)]
 pub struct TurnQueue {
     jobs: UnboundedReceiver<Job>,
+    /// All of them, with those that requests have taken.
+    places: Arc<Semaphore>,
+    most: u32,
     /// Ends the streams that wait for turns.
     #[allow(dead_code, reason = "cancelled when dropped")]
     over: DropGuard,
@@ -166,12 +172,14 @@ impl TurnQueue {
     pub(crate) fn new(most: usize, stop: CancellationToken) -> (Turns, Self) {
         let (sender, jobs) = unbounded_channel();
         let over = CancellationToken::new();
-        let queue = Self { jobs, over: over.clone().drop_guard() };
-        (Turns { jobs: sender, places: Arc::new(Semaphore::new(most)), stop, over }, queue)
+        let most = u32::try_from(most).unwrap_or(u32::MAX).min(MAX_PLACES);
+        let places = Arc::new(Semaphore::new(most as usize));
+        let queue = Self { jobs, places: Arc::clone(&places), most, over: over.clone().drop_guard() };
+        (Turns { jobs: sender, places, stop, over }, queue)
     }
 
-    /// Runs turns until `stop`, and then those that run for at most `drain`. What still runs then is interrupted, which its
-    /// session records.
+    /// Runs turns until `stop`, and then for at most `drain` those that have a place, begun or not. What still runs then is
+    /// interrupted, which its session records.
     pub async fn run(mut self, parts: TurnParts<'_>, stop: CancellationToken, drain: Duration) {
         let mut running: FuturesUnordered<LocalBoxFuture<'_, ()>> = FuturesUnordered::new();
         let interrupts = CancellationToken::new();
@@ -180,6 +188,8 @@ impl TurnQueue {
             tokio::time::sleep(drain).await;
         };
         let mut end = std::pin::pin!(end);
+        let places = Arc::clone(&self.places);
+        let mut all_back = std::pin::pin!(all_back(&places, self.most, &stop));
         loop {
             tokio::select! {
                 job = self.jobs.recv() => match job {
@@ -191,12 +201,8 @@ impl TurnQueue {
                     }
                     None => break,
                 },
-                Some(()) = running.next(), if !running.is_empty() => {
-                    if stop.is_cancelled() && running.is_empty() && self.jobs.is_empty() {
-                        break;
-                    }
-                }
-                () = stop.cancelled(), if running.is_empty() && self.jobs.is_empty() => break,
+                Some(()) = running.next(), if !running.is_empty() => {}
+                () = &mut all_back => break,
                 () = &mut end => break,
             }
         }
@@ -204,6 +210,12 @@ impl TurnQueue {
         interrupts.cancel();
         let _ = tokio::time::timeout(LAST_LINES, async { while running.next().await.is_some() {} }).await;
     }
+}
+
+/// Resolves after `stop`, when no turn and no request that will begin one has a place.
+async fn all_back(places: &Semaphore, most: u32, stop: &CancellationToken) {
+    stop.cancelled().await;
+    let _ = places.acquire_many(most).await;
 }
 
 /// Runs a turn; one that panics fails alone.
@@ -367,5 +379,24 @@ impl Approver for NobodyToAsk {
 
     fn can_ask(&self) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_request_that_has_a_place_begins_its_turn_also_at_shutdown() {
+        let stop = CancellationToken::new();
+        let (turns, queue) = TurnQueue::new(2, stop.clone());
+        let place = turns.place().unwrap();
+        let mut end = all_back(&queue.places, queue.most, &stop).boxed_local();
+        assert!(end.as_mut().now_or_never().is_none(), "not before the stop");
+        stop.cancel();
+        assert!(end.as_mut().now_or_never().is_none(), "a place is taken");
+        assert!(turns.place().is_err(), "no other request gets one");
+        drop(place);
+        assert!(end.as_mut().now_or_never().is_some());
     }
 }

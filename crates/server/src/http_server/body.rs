@@ -6,17 +6,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use http::Method;
-use http::request::Parts;
+use converse_gateway::RefusalReason;
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::BoxBody;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
-use rmcp::model::ErrorData;
 
 use super::Limits;
 use super::lease::Lease;
-use crate::counters::RefusalReason;
-use crate::message::{Message, RejectedMessage, not_json};
 use crate::shares::Share;
 
 /// Reads the whole body within the limits. Its bytes are added to the share of its principal. `Err(None)`: the connection broke.
@@ -49,27 +45,6 @@ async fn collected(
         whole.extend_from_slice(&data);
     }
     Ok(whole.freeze())
-}
-
-/// Returns the body for the protocol library, and stores the raw arguments of a call as an extension of `parts`.
-pub(super) fn rpc_body(parts: &mut Parts, body: Bytes) -> Result<Bytes, RejectedMessage> {
-    if parts.method != Method::POST {
-        return Ok(body);
-    }
-    let text = std::str::from_utf8(&body).map_err(|_| not_json("the body is not UTF-8"))?;
-    if text.trim_ascii_start().starts_with('[') {
-        let text = "batches are not supported over HTTP; send the messages one by one";
-        return Err(ErrorData::invalid_request(text, None).into());
-    }
-    let message = Message::parse(text.trim_ascii())?;
-    message.to_rmcp()?;
-    let Some(arguments) = message.raw_arguments() else { return Ok(body) };
-    parts.extensions.insert(arguments);
-    // The library compares arguments in headers with the body. Inexact arguments are removed here and rejected later.
-    match message.without_arguments().filter(|_| !message.is_exact()) {
-        Some(text) => Ok(text.into()),
-        None => Ok(body),
-    }
 }
 
 /// An answer that reports to the lease of the connection when it is sent or dropped.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use converse_gateway::Counters;
 use futures_util::FutureExt as _;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -22,7 +23,6 @@ use super::lease::{Lease, LeasedStream};
 use super::listener::HttpListener;
 use super::router::Router;
 use super::{Limits, body};
-use crate::counters::Counters;
 
 /// Maximum bytes of request line and headers, and of read-ahead.
 const MAX_BUFFER: usize = 64 * 1024;
@@ -173,7 +173,7 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 
     use super::*;
-    use crate::gateway::Gateway;
+    use converse_gateway::Gateway;
 
     /// A connection that takes 64 bytes at a time, for one request of numbers.
     async fn open_connection(limits: Limits) -> (DuplexStream, Arc<AtomicBool>) {

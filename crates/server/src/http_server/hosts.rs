@@ -6,12 +6,12 @@
 
 use std::net::SocketAddr;
 
+use converse_gateway::RefusalReason;
 use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Uri};
 
 use super::HttpError;
-use crate::counters::RefusalReason;
 
 /// Names of this machine that nobody else can own.
 const HERE: [&str; 3] = ["localhost", "127.0.0.1", "::1"];

@@ -3,14 +3,14 @@
 use std::convert::Infallible;
 
 use bytes::Bytes;
+use converse_gateway::RejectedMessage;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
-use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage};
+use serde_json::{Value, json};
 
 use crate::access::{Access, Denied};
-use crate::message::RejectedMessage;
 
 pub(crate) type Reply = Response<BoxBody<Bytes, Infallible>>;
 
@@ -45,11 +45,22 @@ pub(super) fn health(is_draining: bool) -> Reply {
     with(reply, CACHE_CONTROL, "no-store")
 }
 
+/// Answers a check of readiness. `states` is for clients with access only.
+pub(super) fn readiness(is_ready: bool, states: Option<Value>) -> Reply {
+    let mut body = json!({ "ready": is_ready });
+    if let Some(states) = states {
+        body["upstreams"] = states;
+    }
+    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    with(reply(status, "application/json", format!("{body}\n")), CACHE_CONTROL, "no-store")
+}
+
 pub(super) fn denied(access: &Access, why: Denied) -> Reply {
     let reply = match why {
         Denied::Missing => plain(StatusCode::UNAUTHORIZED, "a bearer token is required\n"),
         Denied::Invalid => plain(StatusCode::UNAUTHORIZED, "the token is not valid\n"),
         Denied::Scope => plain(StatusCode::FORBIDDEN, "the token lacks a scope\n"),
+        Denied::View => plain(StatusCode::FORBIDDEN, "the token does not lead here; see `[[views]]`\n"),
         Denied::KeysUnavailable => {
             let reply = plain(StatusCode::SERVICE_UNAVAILABLE, "the keys of the issuer are not available\n");
             return with(reply, RETRY_AFTER, "60");
@@ -67,8 +78,6 @@ pub(super) fn challenged(mut reply: Reply, challenge: &str) -> Reply {
 }
 
 /// Answers a body that is not a message, with an error of the protocol.
-pub(super) fn rejected(RejectedMessage { id, error }: RejectedMessage) -> Reply {
-    let message: ServerJsonRpcMessage = JsonRpcMessage::error(*error, id);
-    let text = serde_json::to_vec(&message).unwrap_or_default();
-    reply(StatusCode::BAD_REQUEST, "application/json", text)
+pub(super) fn rejected(message: RejectedMessage) -> Reply {
+    reply(StatusCode::BAD_REQUEST, "application/json", message.to_json())
 }

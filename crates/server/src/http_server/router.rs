@@ -1,8 +1,12 @@
 //! Routes requests by path, and checks host, origin and access.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use converse_canister::ViewName;
+use converse_gateway::{Admitted, Counters, RefusalReason, Remote, StreamEnd, TEXT_TYPE, accept_body};
+use futures_util::future::BoxFuture;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, AUTHORIZATION,
@@ -12,23 +16,23 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use rmcp::service::RequestContext;
+use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use rmcp::{RoleServer, ServerHandler};
 use tokio_util::sync::CancellationToken;
 
-use super::body::{read_whole, rpc_body};
+use super::body::read_whole;
 use super::browser;
-use super::replies::{Reply, challenged, denied, health, not_allowed, plain, rejected, reply, with};
-use super::{Hosts, Limits, PATH};
-use crate::access::{Access, Admission, Denied, Principal};
-use crate::caller::Remote;
-use crate::counters::{Counters, RefusalReason, TEXT_TYPE};
+use super::replies::{
+    PLAIN, Reply, challenged, denied, health, not_allowed, plain, readiness, rejected, reply, with,
+};
+use super::{Handlers, Hosts, Limits, MakeHandler, PATH};
+use crate::access::{Access, Admission, Denied, Reach};
 use crate::front::{Front, door};
 use crate::shares::Shares;
 
 const HEALTH: &str = "/healthz";
+const READINESS: &str = "/readyz";
 const METRICS: &str = "/metrics";
 
 /// Bytes of the form of the door.
@@ -50,31 +54,20 @@ pub(super) struct HttpState {
     pub(super) limits: Limits,
 }
 
-/// Ends a stream that would be endless. An extension of the HTTP request.
-#[derive(Debug, Clone)]
-pub(crate) struct StreamDeadline {
+/// The end of streams of one request.
+struct AdmissionEnd {
     stop: CancellationToken,
     admission: Admission,
 }
 
-impl StreamDeadline {
-    /// Returns whether the user who runs the server made the request: over stdio always.
-    pub(crate) fn is_of_owner(context: &RequestContext<RoleServer>) -> bool {
-        let parts = context.extensions.get::<http::request::Parts>();
-        let own = parts.and_then(|parts| parts.extensions.get::<Self>());
-        own.is_none_or(|own| own.admission.principal == Principal::Owner)
-    }
-
-    /// Resolves at shutdown, or when the token is no longer valid. Never resolves for a request over stdio.
-    pub(crate) async fn of(context: &RequestContext<RoleServer>) {
-        let parts = context.extensions.get::<http::request::Parts>();
-        match parts.and_then(|parts| parts.extensions.get::<Self>()) {
-            Some(Self { stop, admission }) => tokio::select! {
-                () = stop.cancelled() => {}
-                () = admission.expired() => {}
-            },
-            None => std::future::pending().await,
-        }
+impl StreamEnd for AdmissionEnd {
+    fn reached(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            tokio::select! {
+                () = self.stop.cancelled() => {}
+                () = self.admission.expired() => {}
+            }
+        })
     }
 }
 
@@ -83,8 +76,45 @@ pub(super) struct Router<H>(Arc<Routes<H>>);
 
 #[allow(clippy::large_enum_variant, reason = "two of them in a program, each behind an `Arc`")]
 enum Routes<H> {
-    Tools { state: HttpState, tools: StreamableHttpService<H, NeverSessionManager>, serves_metrics: bool },
+    Tools { state: HttpState, tools: Endpoints<H>, serves_metrics: bool },
     Metrics { counters: Arc<Counters>, stop: CancellationToken },
+}
+
+type Service<H> = StreamableHttpService<H, NeverSessionManager>;
+
+/// The endpoints of MCP.
+struct Endpoints<H> {
+    /// Of all tools.
+    whole: Service<H>,
+    views: BTreeMap<ViewName, Service<H>>,
+}
+
+impl<H> Endpoints<H> {
+    /// Returns the endpoint for a client, or the answer to a client that has none at this path.
+    fn find(&self, asked: Option<&str>, reach: &Reach) -> Result<&Service<H>, Box<Reply>> {
+        let of = |name: &ViewName| self.views.get(name).ok_or_else(no_view);
+        match (reach, asked) {
+            (Reach::Everything, None) => Ok(&self.whole),
+            (Reach::Everything, Some(asked)) => of(&ViewName::new(asked).map_err(|_| no_view())?),
+            (Reach::Views(views), Some(asked)) => {
+                of(views.iter().find(|name| name.as_str() == asked).ok_or_else(no_view)?)
+            }
+            (Reach::Views(views), None) => match &**views {
+                [only] => of(only),
+                several => {
+                    let paths =
+                        several.iter().map(|name| format!("{PATH}/{name}")).collect::<Vec<_>>().join(", ");
+                    let text = format!("this token leads to several views: use one of {paths}\n");
+                    Err(Box::new(reply(StatusCode::NOT_FOUND, PLAIN, text)))
+                }
+            },
+        }
+    }
+}
+
+/// The same answer whether or not a view of that name exists for others.
+fn no_view() -> Box<Reply> {
+    Box::new(plain(StatusCode::NOT_FOUND, "not found; there is no such view for this token\n"))
 }
 
 impl<H> Clone for Router<H> {
@@ -94,11 +124,7 @@ impl<H> Clone for Router<H> {
 }
 
 impl<H: ServerHandler + Send + Sync + 'static> Router<H> {
-    pub(super) fn for_tools(
-        state: HttpState,
-        make_handler: impl Fn() -> H + Send + Sync + 'static,
-        serves_metrics: bool,
-    ) -> Self {
+    pub(super) fn for_tools(state: HttpState, handlers: Handlers<H>, serves_metrics: bool) -> Self {
         // No sessions: any replica can answer any request. The answer is JSON, or a stream if there are notifications.
         // Hosts and origins are checked in this module, for all paths.
         let config = StreamableHttpServerConfig::default()
@@ -107,11 +133,16 @@ impl<H: ServerHandler + Send + Sync + 'static> Router<H> {
             .with_max_request_body_bytes(state.limits.body_bytes)
             .disable_allowed_hosts()
             .disable_allowed_origins();
-        let tools = StreamableHttpService::new(
-            move || Ok(make_handler()),
-            Arc::new(NeverSessionManager::default()),
-            config,
-        );
+        let service = |make: MakeHandler<H>| {
+            StreamableHttpService::new(
+                move || Ok(make()),
+                Arc::new(NeverSessionManager::default()),
+                config.clone(),
+            )
+        };
+        let whole = service(handlers.whole);
+        let views = handlers.views.into_iter().map(|(name, make)| (name, service(make))).collect();
+        let tools = Endpoints { whole, views };
         Self(Arc::new(Routes::Tools { state, tools, serves_metrics }))
     }
 
@@ -144,8 +175,9 @@ impl<H> Router<H> {
 fn metrics_only(request: &Request<Incoming>, counters: &Counters, stop: &CancellationToken) -> Reply {
     match (request.uri().path(), is_read(request.method())) {
         (HEALTH, true) => health(stop.is_cancelled()),
+        (READINESS, true) => readiness(!stop.is_cancelled() && counters.is_ready(), None),
         (METRICS, true) => metrics(counters),
-        (HEALTH | METRICS, false) => not_allowed("GET, HEAD"),
+        (HEALTH | READINESS | METRICS, false) => not_allowed("GET, HEAD"),
         _ => not_found(),
     }
 }
@@ -167,7 +199,7 @@ impl HttpState {
         &self,
         request: Request<Incoming>,
         from: IpAddr,
-        tools: &StreamableHttpService<H, NeverSessionManager>,
+        tools: &Endpoints<H>,
         serves_metrics: bool,
     ) -> Reply
     where
@@ -177,6 +209,13 @@ impl HttpState {
         if request.uri().path() == HEALTH {
             return if is_read(request.method()) {
                 health(self.stop.is_cancelled())
+            } else {
+                not_allowed("GET, HEAD")
+            };
+        }
+        if request.uri().path() == READINESS {
+            return if is_read(request.method()) {
+                self.readiness(request.headers()).await
             } else {
                 not_allowed("GET, HEAD")
             };
@@ -195,11 +234,22 @@ impl HttpState {
         }
     }
 
+    /// Says whether every required server is connected and calls can be recorded, and to clients with access the state of
+    /// each server.
+    async fn readiness(&self, headers: &HeaderMap) -> Reply {
+        let upstreams = self.counters.upstreams();
+        let is_ready = !self.stop.is_cancelled() && self.counters.is_ready();
+        let sees_all = |admission: Admission| admission.reach == Reach::Everything;
+        let has_access =
+            self.hosts.judge(headers).is_ok() && self.access.admit(headers).await.is_ok_and(sees_all);
+        readiness(is_ready, has_access.then(|| upstreams.to_json()))
+    }
+
     async fn route<H>(
         &self,
         request: Request<Incoming>,
         from: IpAddr,
-        tools: &StreamableHttpService<H, NeverSessionManager>,
+        tools: &Endpoints<H>,
         serves_metrics: bool,
     ) -> Reply
     where
@@ -213,7 +263,8 @@ impl HttpState {
             return self.answer_front(request, front).await;
         }
         let is_metrics = path == METRICS && serves_metrics;
-        if path != PATH && !is_metrics {
+        let view = path.strip_prefix(PATH).and_then(|rest| rest.strip_prefix('/')).map(str::to_owned);
+        if path != PATH && view.is_none() && !is_metrics {
             return not_found();
         }
         // The body is not read before the access is checked.
@@ -221,8 +272,14 @@ impl HttpState {
             Ok(admission) => admission,
             Err(why) => return self.denied(why),
         };
+        if is_metrics && admission.reach != Reach::Everything {
+            return self.denied(Denied::View);
+        }
         match (is_metrics, is_read(request.method())) {
-            (false, _) => self.call_tool(request, from, admission, tools).await,
+            (false, _) => match tools.find(view.as_deref(), &admission.reach) {
+                Ok(service) => self.call_tool(request, from, admission, service).await,
+                Err(answer) => *answer,
+            },
             (true, true) => metrics(&self.counters),
             (true, false) => not_allowed("GET, HEAD"),
         }
@@ -257,6 +314,12 @@ impl HttpState {
             None => self.access.admit(&parts.headers).await,
         };
         let admission = match admitted {
+            Ok(admission) if admission.reach == Reach::Everything => Ok(admission),
+            // Turns and sessions have all tools.
+            Ok(_) => Err(Denied::View),
+            Err(why) => Err(why),
+        };
+        let admission = match admission {
             Ok(admission) => admission,
             Err(why) => {
                 self.count_denied(why);
@@ -276,6 +339,8 @@ impl HttpState {
         // Later code must not see the token.
         parts.headers.remove(AUTHORIZATION);
         parts.headers.remove(COOKIE);
+        // Turns and the list of tools need the servers, at the start for a bounded time.
+        self.counters.upstreams().settled().await;
         front.answer(&parts, body, &admission).await
     }
 
@@ -307,7 +372,7 @@ impl HttpState {
         request: Request<Incoming>,
         from: IpAddr,
         admission: Admission,
-        tools: &StreamableHttpService<H, NeverSessionManager>,
+        tools: &Service<H>,
     ) -> Reply
     where
         H: ServerHandler + Send + 'static,
@@ -322,14 +387,15 @@ impl HttpState {
             Err(None) => return plain(StatusCode::BAD_REQUEST, INCOMPLETE),
         };
         // The library answers invalid messages in its own format, and accepts some that are ambiguous.
-        let body = match rpc_body(&mut parts, body) {
+        let body = match accept_body(&mut parts, body) {
             Ok(body) => body,
             Err(refused) => return rejected(refused),
         };
         // Later code must not see the token.
         parts.headers.remove(AUTHORIZATION);
         parts.extensions.insert(Remote { who: admission.who.clone(), from });
-        parts.extensions.insert(StreamDeadline { stop: self.stop.clone(), admission });
+        let (principal, stop) = (admission.principal.clone(), self.stop.clone());
+        parts.extensions.insert(Admitted { principal, end: Arc::new(AdmissionEnd { stop, admission }) });
         tools.handle(Request::from_parts(parts, Full::new(body))).await
     }
 
@@ -342,6 +408,7 @@ impl HttpState {
         self.counters.refused(match why {
             Denied::Missing | Denied::Invalid => RefusalReason::Token,
             Denied::Scope => RefusalReason::Scope,
+            Denied::View => RefusalReason::View,
             Denied::KeysUnavailable => RefusalReason::Issuer,
         });
     }
@@ -361,7 +428,7 @@ impl HttpState {
                 with(plain(StatusCode::TOO_MANY_REQUESTS, text), RETRY_AFTER, "1")
             }
             RefusalReason::TooSlow => plain(StatusCode::REQUEST_TIMEOUT, "the body took too long\n"),
-            RefusalReason::Token | RefusalReason::Scope | RefusalReason::Issuer => {
+            RefusalReason::Token | RefusalReason::Scope | RefusalReason::View | RefusalReason::Issuer => {
                 plain(StatusCode::FORBIDDEN, "access denied\n")
             }
         }

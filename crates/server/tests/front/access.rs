@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use converse_ensemble::Upstream;
+use converse_gateway::{ServedUpstream, Upstreams};
 use converse_server::{Access, Tokens};
 
 use crate::stage::{Request, Set, Stage};
@@ -52,4 +54,39 @@ async fn numbers_need_the_token_too_and_health_does_not() {
     assert_eq!(ask("/metrics").await, 401);
     let let_in = Request::get("/metrics").with("authorization", &format!("Bearer {TOKEN}"));
     assert_eq!(stage.ask(&let_in).await.status, 200);
+}
+
+#[tokio::test]
+async fn readiness_follows_required_servers_and_their_states_need_the_token() {
+    let upstream = Arc::<Upstream>::default();
+    let ensemble = "needed".to_owned().try_into().unwrap();
+    let served = ServedUpstream { ensemble, is_required: true, upstream: Arc::clone(&upstream) };
+    let access = Access::open().with_tokens(Arc::new(Tokens::read(TOKEN).unwrap()));
+    let upstreams = Upstreams::new(vec![served]);
+    let stage = Stage::new(Set { access, upstreams, ..Set::default() });
+    let open = Stage::new(Set::default());
+    let with_token = || Request::get("/readyz").with("authorization", &format!("Bearer {TOKEN}"));
+    for (is_up, status) in [(false, 503), (true, 200), (false, 503)] {
+        match is_up {
+            true => drop(upstream.connected()),
+            false => drop(upstream.failed("no such file".to_owned())),
+        }
+        let answer = stage.ask(&Request::get("/readyz")).await;
+        assert_eq!((answer.status, answer.body.trim_end()), (status, &*format!("{{\"ready\":{is_up}}}")));
+        let detailed = stage.ask(&with_token()).await;
+        assert_eq!(detailed.status, status);
+        let state = if is_up { "\"state\":\"connected\"" } else { "\"state\":\"down\"" };
+        assert!(
+            detailed.body.contains("\"ensemble\":\"needed\"") && detailed.body.contains(state),
+            "{}",
+            detailed.body
+        );
+        assert!(!detailed.body.contains("no such file"), "{}", detailed.body);
+    }
+    let elsewhere = stage.ask(&with_token().with("host", "evil.example")).await;
+    assert!(!elsewhere.body.contains("needed"), "{}", elsewhere.body);
+    assert_eq!(stage.ask(&Request::get("/readyz").method("POST")).await.status, 405);
+    assert_eq!(stage.ask(&Request::get("/healthz")).await.status, 200, "alive all the same");
+    let nothing_behind = open.ask(&Request::get("/readyz")).await;
+    assert_eq!((nothing_behind.status, nothing_behind.body.contains("upstreams")), (200, true));
 }

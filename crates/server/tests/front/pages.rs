@@ -57,7 +57,7 @@ async fn numbers_have_an_address_of_their_own_if_asked() {
     let address = metrics.address();
     let stage = Stage::new(Set { metrics: Some(metrics), ..Set::default() });
     assert_eq!(stage.ask(&Request::get("/metrics")).await.status, 404);
-    for (path, status) in [("/metrics", 200), ("/healthz", 200), ("/mcp", 404)] {
+    for (path, status) in [("/metrics", 200), ("/healthz", 200), ("/readyz", 200), ("/mcp", 404)] {
         let mut client = Client(tokio::net::TcpStream::connect(address).await.unwrap());
         client.send(&Request::get(path).with("host", "anything").bytes()).await;
         let answer = client.answer().await;

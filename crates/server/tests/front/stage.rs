@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use converse_server::{Access, Counters, Hosts, HttpListener, HttpOptions, Limits, Remote, listen};
+use converse_gateway::{Counters, Remote, Upstreams};
+use converse_server::{Access, Handlers, Hosts, HttpListener, HttpOptions, Limits, listen};
 use converse_testkit::hang_guard::ends;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ProgressNotificationParam,
@@ -104,6 +105,7 @@ pub(crate) struct Set {
     pub(crate) drain: Duration,
     pub(crate) metrics: Option<HttpListener>,
     pub(crate) origins: Vec<String>,
+    pub(crate) upstreams: Upstreams,
 }
 
 impl Default for Set {
@@ -114,6 +116,7 @@ impl Default for Set {
             drain: Duration::from_secs(10),
             metrics: None,
             origins: Vec::new(),
+            upstreams: Upstreams::default(),
         }
     }
 }
@@ -136,12 +139,13 @@ impl Stage {
             limits: set.limits,
         };
         let (tools, counters, stop) =
-            (Tools::default(), Arc::new(Counters::default()), CancellationToken::new());
+            (Tools::default(), Arc::new(Counters::new(set.upstreams)), CancellationToken::new());
         let made = {
             let tools = tools.clone();
             move || tools.clone()
         };
-        let ended = tokio::spawn(listen(bound, made, front, Arc::clone(&counters), stop.clone()));
+        let ended =
+            tokio::spawn(listen(bound, Handlers::new(made), front, Arc::clone(&counters), stop.clone()));
         Self { address, tools, counters, stop, ended }
     }
 

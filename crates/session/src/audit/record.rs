@@ -14,6 +14,9 @@ use crate::digest;
 /// Limit on the characters of names; models and clients may invent longer ones.
 const NAME: usize = 256;
 
+/// Bytes of a line with a digest and short arguments.
+const TYPICAL_LINE_BYTES: usize = 512;
+
 /// An event of one invocation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
@@ -97,6 +100,10 @@ pub(super) struct Line<'a> {
     torn_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     torn_sha256: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing_seq: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing_sha256: Option<Digest>,
     /// The last record that is known to be on disk; only in the first one after a sync.
     #[serde(skip_serializing_if = "Option::is_none")]
     synced: Option<u64>,
@@ -105,26 +112,14 @@ pub(super) struct Line<'a> {
 /// The kind of a record about bytes that were cut off.
 pub(super) const REPAIR: &str = "mended";
 
-/// Returns the record of bytes at the end that a crash left incomplete, and that were cut off.
-pub(super) fn repair_line(torn: &[u8]) -> Line<'static> {
-    Line { kind: REPAIR, torn_bytes: Some(torn.len()), torn_sha256: Some(digest(torn)), ..Line::default() }
-}
-
 impl Record {
-    /// Returns the line that follows `end`, including its newline. `synced` is a record that is on disk.
-    pub(super) fn line(
-        &self,
-        end: &End,
-        synced: Option<u64>,
-        at: Timestamp,
-        redact: &RedactText,
-    ) -> Result<Vec<u8>, AuditError> {
+    pub(super) fn line(&self) -> Line<'_> {
         let named = Line {
             session: self.session.as_deref(),
-            client: self.client.as_ref().map(|client| client.chars().take(NAME).collect()),
+            client: self.client.as_deref().map(name),
             replayed: self.replayed.then_some(true),
             invocation: Some(self.invocation.as_str()),
-            tool: Some(self.tool.chars().take(NAME).collect()),
+            tool: Some(name(&self.tool)),
             ..Line::default()
         };
         match &self.happened {
@@ -146,8 +141,13 @@ impl Record {
                 ..named
             },
         }
-        .line(end, synced, at, redact)
     }
+}
+
+/// Returns at most [`NAME`] characters.
+fn name(text: &str) -> String {
+    let end = text.char_indices().nth(NAME).map_or(text.len(), |(end, _)| end);
+    text.get(..end).unwrap_or_default().to_owned()
 }
 
 fn decided<'a>(named: Line<'a>, decision: &Decision) -> Line<'a> {
@@ -161,7 +161,30 @@ fn decided<'a>(named: Line<'a>, decision: &Decision) -> Line<'a> {
 }
 
 impl Line<'_> {
-    pub(super) fn line(
+    /// The record of bytes at the end that a crash left incomplete, and that were cut off.
+    pub(super) fn repair(torn: &[u8]) -> Self {
+        Self {
+            kind: REPAIR,
+            torn_bytes: Some(torn.len()),
+            torn_sha256: Some(digest(torn)),
+            ..Self::default()
+        }
+    }
+
+    /// The record of a failure after which the log continues. `missing` is the last line that was written before it, if
+    /// the log no longer has that line.
+    pub(super) fn resumed(reason: &str, missing: Option<&End>) -> Self {
+        Self {
+            kind: "resumed",
+            comment: Some(reason.to_owned()),
+            missing_seq: missing.map(|missing| missing.seq),
+            missing_sha256: missing.map(|missing| missing.head),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the text of the line that follows `end`, including its newline. `synced` is a record that is on disk.
+    pub(super) fn chained(
         mut self,
         end: &End,
         synced: Option<u64>,
@@ -182,7 +205,8 @@ impl Line<'_> {
             *text = redact(text);
         }
         self.arguments = self.arguments.map(|arguments| redacted(arguments, redact));
-        let mut line = serde_json::to_vec(&self)?;
+        let mut line = Vec::with_capacity(TYPICAL_LINE_BYTES);
+        serde_json::to_writer(&mut line, &self)?;
         line.push(b'\n');
         if line.len() > MAX_LINE_BYTES { Err(AuditError::TooLong { bytes: line.len() }) } else { Ok(line) }
     }

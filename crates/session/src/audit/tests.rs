@@ -422,6 +422,105 @@ fn a_log_that_cannot_be_locked_says_that_it_is_the_lock() {
 /// A file that is only named: nothing can be done with it.
 const O_PATH: i32 = 0o10_000_000;
 
+fn values(path: &Path) -> Vec<Value> {
+    let bytes = fs::read(path).unwrap();
+    bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+#[test]
+fn a_removed_log_is_resumed_behind_its_older_files_and_names_what_is_missing() {
+    for batches in [1, 7] {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, files) = several_files(dir.path(), batches);
+        let mut log = open(&path);
+        log.append(&three(), now()).unwrap();
+        log.commit().unwrap();
+        let last = lines(&fs::read(&path).unwrap()).pop().unwrap();
+        let before = values(&path)[0]["seq"].clone();
+        // The directory too, which is made again.
+        if files.is_empty() { fs::remove_dir_all(dir.path()) } else { fs::remove_file(&path) }.unwrap();
+        log.append(&three(), now()).unwrap_err();
+        log.append(&three(), now()).unwrap_err();
+        log.resume("gone with my canary", now()).unwrap();
+        let sync = log.syncer().unwrap();
+        log.append(&three(), now()).unwrap();
+        sync().unwrap();
+        log.append(&three(), now()).unwrap();
+        let records = values(&path);
+        assert_eq!((&records[0]["kind"], &records[0]["seq"]), (&json!("resumed"), &before));
+        assert_eq!(records[0]["comment"], "gone with my [redacted]");
+        let seq = batches as u64 * 3 + 3;
+        assert_eq!(records[0]["missing_seq"], seq);
+        assert_eq!(records[0]["missing_sha256"], json!(crate::digest(&last).to_string()));
+        // Nothing that the removed file had counts as synced.
+        let named: Vec<_> = records.iter().map(|record| record["synced"].as_u64()).collect();
+        let first = before.as_u64().unwrap();
+        let expected = [Some(first - 1), Some(first), None, None, Some(first + 3), None, None];
+        assert_eq!(named, expected);
+        assert_eq!(whole(&path), (first - 1 + 7, files.len() + 1));
+    }
+}
+
+#[test]
+fn after_a_failed_sync_a_log_is_written_again_before_it_is_resumed() {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    for is_dropped in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, bytes, synced) = synced_log(dir.path());
+        let mut log = open(&path);
+        log.append(&three(), now()).unwrap();
+        let whole_log = fs::read(&path).unwrap();
+        // A file that is only named cannot be synced.
+        log.lines =
+            Lines::new(OpenOptions::new().read(true).custom_flags(O_PATH).open(&path).unwrap(), 0, false);
+        log.commit().unwrap_err();
+        log.append(&three(), now()).unwrap_err();
+        if is_dropped {
+            let mut dropped = whole_log.clone();
+            dropped[synced..].fill(0);
+            fs::write(&path, dropped).unwrap();
+        }
+        log.resume("EIO", now()).unwrap();
+        log.append(&three(), now()).unwrap();
+        let after = fs::read(&path).unwrap();
+        let kept = if is_dropped { &bytes[..synced] } else { &whole_log[..] };
+        assert!(after.starts_with(kept));
+        let records: Vec<Value> =
+            lines(&after[kept.len()..]).iter().map(|line| serde_json::from_slice(line).unwrap()).collect();
+        let kinds: Vec<_> = records.iter().map(|record| record["kind"].as_str().unwrap()).collect();
+        let synced = [2, 9][usize::from(!is_dropped)];
+        assert_eq!(records[0]["synced"], synced, "what was written again is on disk");
+        let after_it = ["resumed", "decided", "started", "finished"];
+        let resumed = usize::from(is_dropped);
+        assert_eq!((&kinds[..resumed], &kinds[resumed..]), (&["mended"][..resumed], &after_it[..]));
+        assert_eq!(records[resumed]["missing_seq"], if is_dropped { json!(9) } else { Value::Null });
+        assert_eq!(holds(&after).repairs, u64::from(is_dropped));
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_resumed_yet_is_left_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("state/audit.jsonl");
+    let mut log = open(&path);
+    // It keeps the file open.
+    let _sync = log.syncer().unwrap();
+    log.append(&three(), now()).unwrap();
+    let before = fs::read(&path).unwrap();
+    let (state, moved) = (path.parent().unwrap(), dir.path().join("moved"));
+    fs::rename(state, &moved).unwrap();
+    fs::write(state, "").unwrap();
+    log.append(&three(), now()).unwrap_err();
+    (0..2).for_each(|_| drop(log.resume("not a directory", now()).unwrap_err()));
+    fs::remove_file(state).unwrap();
+    fs::rename(&moved, state).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), before);
+    log.resume("not a directory", now()).unwrap();
+    log.append(&three(), now()).unwrap();
+    assert_eq!(whole(&path), (7, 1));
+    assert_eq!(values(&path)[3]["missing_seq"], Value::Null);
+}
+
 /// A log of `batches * 3` records in files of two batches each, and its older files.
 fn several_files(dir: &Path, batches: usize) -> (PathBuf, Vec<PathBuf>) {
     let path = dir.join("audit.jsonl");

@@ -171,3 +171,17 @@ fn what_a_killed_writer_left_is_litter() {
     store.sweep().unwrap();
     assert!(!left.exists() && store.list().unwrap().len() == 1);
 }
+
+#[test]
+fn a_session_that_is_deleted_while_a_list_is_made_leaves_no_words() {
+    let (dir, store) = store(2);
+    let sessions = dir.path().join("sessions");
+    let mut index = ListIndex::read(&sessions);
+    for number in 0..2 {
+        index.summary(&store.path(id(number)), id(number));
+    }
+    store.delete(id(1)).unwrap();
+    index.store(&sessions);
+    let text = fs::read_to_string(sessions.join(FILE)).unwrap();
+    assert!(text.contains(&id(0).to_string()) && !text.contains(&id(1).to_string()), "{text}");
+}

@@ -56,6 +56,15 @@ mod tests {
         Expected { host: "127.0.0.1:4711".to_owned(), state: "s+t".to_owned() }.read(head.as_bytes())
     }
 
+    /// An authorization server accepts any port of a loopback address (RFC 8252, 7.3), but only this path.
+    #[test]
+    fn the_published_document_has_the_address_that_is_listened_at() {
+        let document = include_str!("../../../../docs/reference/client-metadata.json");
+        let document: serde_json::Value = serde_json::from_str(document).unwrap();
+        assert_eq!(document["redirect_uris"], serde_json::json!([format!("http://127.0.0.1{PATH}")]));
+        assert_eq!(document["token_endpoint_auth_method"], "none");
+    }
+
     #[test]
     fn the_answer_is_known_by_host_path_and_state() {
         let address = "http://127.0.0.1:4711/callback?code=c&state=s%2Bt";

@@ -177,7 +177,7 @@ impl Run {
         match event {
             Event::Appended(Canister::Assistant(assistant)) => self.say(&assistant.words()),
             Event::Appended(Canister::Invocation(invocation)) => self.invocations.push(call(invocation)),
-            Event::Started(invocations) => {
+            Event::Started { invocations, .. } => {
                 let of = |invocation: &Invocation| (invocation.id.clone(), invocation.arguments.clone());
                 self.running.extend(invocations.iter().map(of));
             }

@@ -203,7 +203,7 @@ impl Sink for JsonlRenderer {
             Event::Delta(Delta::Reasoning(text)) => self.write(Record::ReasoningDelta { text }),
             Event::Appended(canister) => self.appended(canister),
             Event::Decided { id, decision } => self.write(decided(id.as_str(), decision)),
-            Event::Started(invocations) => invocations.iter().try_for_each(|invocation| {
+            Event::Started { invocations, .. } => invocations.iter().try_for_each(|invocation| {
                 self.write(Record::InvocationStarted { id: invocation.id.as_str() })
             }),
             Event::ToolProgress { id, word } => {
@@ -238,7 +238,7 @@ impl Sink for JsonlRenderer {
                 tokens_after: *after,
             }),
             Event::Answered(value) => self.write(Record::Answer { value }),
-            Event::Committed { turn } => self.write(Record::TurnCommitted { turn: turn.0 }),
+            Event::Committed { turn, .. } => self.write(Record::TurnCommitted { turn: turn.0 }),
             Event::Delta(_)
             | Event::Stalled
             | Event::Requested { .. }

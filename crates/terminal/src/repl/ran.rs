@@ -36,7 +36,7 @@ impl Ran {
 
 impl Sink for Ran {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
-        if let Event::Started(invocations) = event {
+        if let Event::Started { invocations, .. } = event {
             self.0.lock().extend(invocations.iter().map(|invocation| invocation.id.clone()));
         }
         Ok(())
@@ -61,7 +61,7 @@ mod tests {
             seal: None,
         };
         let ran = Ran::of(HashSet::from([id(0)]));
-        ran.emit(&Event::Started(&[call(1)])).unwrap();
+        ran.emit(&Event::Started { invocations: &[call(1)], has_effects: true }).unwrap();
         let cancelled = Some(Outcome::Cancelled);
         assert!(ran.has(&id(0), cancelled) && ran.has(&id(1), cancelled) && ran.has(&id(1), None));
         assert!(!ran.has(&id(2), cancelled) && !ran.has(&id(2), Some(Outcome::Refused)));

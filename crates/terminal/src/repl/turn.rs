@@ -93,7 +93,7 @@ impl ReplSession<'_> {
         let is_last = self.attention.end.number().is_some();
         let ends = |failure: &&Failure| is_last || ends_all(failure);
         self.view.end_turn(failure.as_ref().filter(|failure| !ends(failure)));
-        self.connected.tell_news(&self.console.context);
+        self.connected.tell_news(&self.connected.roster, &self.console.context);
         // The REPL does not write these warnings as records.
         drop(self.console.context.take_warnings());
         self.update_known_tools();

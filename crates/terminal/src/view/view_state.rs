@@ -116,7 +116,7 @@ impl ViewState {
                 };
                 self.note(&text, Detail::Notices, frame);
             }
-            Event::Started(invocations) => {
+            Event::Started { invocations, .. } => {
                 let lines = self.calls.start(invocations, frame);
                 self.tell(lines, frame);
             }

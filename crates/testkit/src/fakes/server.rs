@@ -6,7 +6,6 @@
 
 mod asking;
 mod calls;
-mod conformance;
 mod flags;
 mod listing;
 mod malformed_tools;
@@ -14,6 +13,7 @@ mod misdeeds;
 mod offers;
 mod process;
 mod session;
+mod tasks;
 mod wire;
 
 use std::time::Duration;

@@ -1,28 +1,40 @@
-//! `converse ensembles import`: converts the MCP servers in the configuration of another program to descriptors.
+//! `converse ensembles import`: converts the MCP servers in the configuration of another program, or in a package, to
+//! descriptors.
 //!
 //! Nothing is started or contacted. No secret is written; what is left out is reported on stderr.
 
-use std::fs::File;
-use std::io::Read as _;
+mod openapi;
+
 use std::path::Path;
 
-use converse_foreign::{Format, Imported, MAX_BYTES, Server, read};
+use converse_config::Code;
+use converse_foreign::{Format, Imported, Note, Package, Server, Source};
 use serde_json::{Value, json};
 
-use super::new_files::{DescriptorDir, NewFile};
 use super::{note_trust, print_new};
-use crate::args::{ForeignFormat, ImportArgs};
+use crate::args::{ImportArgs, ImportOf};
+use converse_host::descriptor_dir::{DescriptorDir, NewFile};
 use converse_host::failure::{Failure, Kind};
 use converse_host::world::World;
+use converse_session::pinned;
 use converse_terminal::console::Console;
+use converse_terminal::document;
 use converse_terminal::render::output::write_json;
-use converse_terminal::signals;
-use converse_terminal::stdin::{Bounds, whole};
 
 pub(crate) fn run(args: &ImportArgs, console: &Console, world: &World) -> Result<(), Failure> {
-    let text = text(&args.file, world)?;
-    let mut imported = read(&text, args.format.map(format)).map_err(|error| {
-        let message = format!("{}: {error}", args.file.display());
+    if let Some(ImportOf::Openapi(args)) = &args.of {
+        return openapi::run(args, console, world);
+    }
+    let path = args.file.as_deref().unwrap_or(Path::new("-"));
+    let source = source(path, world)?;
+    let data = world.data_dir();
+    if data.is_none() && matches!(source, Source::Package(_)) {
+        return Err(Failure::usage("nowhere", "without `HOME` there is no place for the files of a package"));
+    }
+    let store = data.unwrap_or_default().join(pinned::STORE);
+    let read = source.read(args.format, &store.display().to_string());
+    let mut imported = read.map_err(|error| {
+        let message = format!("{}: {error}", path.display());
         let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
         Failure::new(Kind::Configuration, "foreign-file", message)
             .hint(format!("use `--format` with one of: {}", names.join(", ")))
@@ -36,15 +48,21 @@ pub(crate) fn run(args: &ImportArgs, console: &Console, world: &World) -> Result
         )
     })?;
     let dir = DescriptorDir::of(args.destination.into.as_deref(), world)?;
-    console.warn_all(imported.notes.iter().map(|note| format!("note: {note}")));
+    console.warn_all(imported.notes.iter().map(|note| match note.code {
+        Some(code) => format!("warning[{code}]: {note}\n  = hint: {}", code.hint()),
+        None => format!("note: {note}"),
+    }));
     if imported.servers.is_empty() {
-        let message = format!("{}: no server in it can be imported", args.file.display());
+        let message = format!("{}: no server in it can be imported", path.display());
         return Err(Failure::new(Kind::Configuration, "nothing-imported", message));
     }
     let files: Vec<NewFile> = imported.servers.iter().map(file).collect();
     let dry = args.destination.dry_run;
     if !dry {
         dir.write(&files, args.destination.force)?;
+        if let Source::Package(package) = &source {
+            unpack(package, &store.join(package.directory()), console)?;
+        }
     }
     if args.json {
         return Ok(write_json(&as_json(&imported, &dir, dry))?);
@@ -60,41 +78,30 @@ pub(crate) fn run(args: &ImportArgs, console: &Console, world: &World) -> Result
     Ok(())
 }
 
-fn format(format: ForeignFormat) -> Format {
-    match format {
-        ForeignFormat::McpServers => Format::McpServers,
-        ForeignFormat::Gemini => Format::Gemini,
-        ForeignFormat::Vscode => Format::VsCode,
-        ForeignFormat::Codex => Format::Codex,
-        ForeignFormat::Opencode => Format::OpenCode,
-        ForeignFormat::Zed => Format::Zed,
-        ForeignFormat::List => Format::List,
-    }
+fn source(file: &Path, world: &World) -> Result<Source, Failure> {
+    let path = world.cwd.join(file);
+    let source = if path.is_dir() {
+        let found = pinned::files_below(&path, Package::MAX_FILES, Package::MAX_BYTES);
+        found.map_err(|error| error.to_string()).and_then(Source::of_directory)
+    } else {
+        Source::of_bytes(document::read_file(file, Package::MAX_BYTES, "foreign-file", world)?)
+    };
+    source.map_err(|why| {
+        let message = format!("{} cannot be read: {why}", file.display());
+        Failure::new(Kind::Configuration, "foreign-file", message)
+    })
 }
 
-fn text(file: &Path, world: &World) -> Result<String, Failure> {
-    let unreadable = |why: String| {
-        Failure::new(Kind::Configuration, "foreign-file", format!("{} cannot be read: {why}", file.display()))
-    };
-    let bytes = if file == Path::new("-") {
-        let interrupt = signals::watch()?;
-        whole(Bounds { deadline: None, interrupt: &interrupt })?
-    } else {
-        let path = world.cwd.join(file);
-        let kind = path.metadata().map_err(|error| unreadable(error.to_string()))?;
-        if !kind.is_file() {
-            return Err(unreadable("it is not a regular file; `-` reads standard input".to_owned()));
-        }
-        let mut bytes = Vec::new();
-        let most = MAX_BYTES as u64 + 1;
-        let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
-        read.map_err(|error| unreadable(error.to_string()))?;
-        bytes
-    };
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        unreadable(format!("it is not UTF-8 from byte {} on", at + 1))
-    })
+/// Writes the files of a package, pinned by their digests.
+fn unpack(package: &Package, directory: &Path, console: &Console) -> Result<(), Failure> {
+    let files =
+        package.files().iter().map(|file| (file.path.as_str(), file.executable, file.bytes.as_slice()));
+    pinned::write(directory, &package.digests(), files).map_err(|error| {
+        let message = format!("`{}` cannot be written: {error}", directory.display());
+        Failure::new(Kind::Output, "write-failed", message)
+    })?;
+    console.note(&format!("its files are in {} and are compared before each start", directory.display()));
+    Ok(())
 }
 
 fn file(server: &Server) -> NewFile {
@@ -114,10 +121,10 @@ fn as_json(imported: &Imported, dir: &DescriptorDir, dry: bool) -> Value {
             "toml": dry.then_some(file.text),
         })
     };
-    let notes = imported.notes.iter();
+    let note = |note: &Note| json!({ "server": note.server, "code": note.code.map(Code::as_str), "message": note.message });
     json!({
         "format": imported.format.name(),
         "servers": imported.servers.iter().map(server).collect::<Value>(),
-        "notes": notes.map(|note| json!({ "server": note.server, "message": note.message })).collect::<Value>(),
+        "notes": imported.notes.iter().map(note).collect::<Value>(),
     })
 }

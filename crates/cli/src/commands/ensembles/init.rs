@@ -5,9 +5,9 @@ mod questions;
 use converse_config::shipped;
 use converse_foreign::{Sketch, SketchKind};
 
-use super::new_files::{DescriptorDir, NewFile};
 use super::{note_trust, print_new};
 use crate::args::InitArgs;
+use converse_host::descriptor_dir::{DescriptorDir, NewFile};
 use converse_host::failure::Failure;
 use converse_host::world::World;
 use converse_terminal::console::Console;

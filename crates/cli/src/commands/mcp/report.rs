@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use converse_canister::Outcome;
 use converse_config::{EnsemblePlan, TransportPlan};
 use converse_ensemble::MAX_INSTRUCTIONS;
+use converse_foreign::without_values;
 use serde_json::{Value, json};
 
 use converse_host::probe::{ProbeCall, ProbeResult, ToolObjection};
@@ -190,7 +191,7 @@ fn objection_lines(objections: &[ToolObjection]) -> Vec<String> {
 }
 
 /// How the server is reached, as it was typed. A report is passed on, so the user, the password and the query of an address
-/// are left out.
+/// are left out, as are secrets and variables of a command.
 pub(super) fn reached(plan: &EnsemblePlan, world: &World) -> Value {
     match plan.connection.as_ref().map(|connection| &connection.transport) {
         Some(TransportPlan::Http { url, .. }) => {
@@ -198,7 +199,7 @@ pub(super) fn reached(plan: &EnsemblePlan, world: &World) -> Value {
         }
         Some(TransportPlan::Stdio { command, .. }) => {
             let words: Vec<String> = command.iter().map(ToString::to_string).collect();
-            json!({ "way": "stdio", "command": words, "cwd": world.cwd })
+            json!({ "way": "stdio", "command": without_values(&words), "cwd": world.cwd })
         }
         None => Value::Null,
     }

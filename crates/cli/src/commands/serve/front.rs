@@ -4,38 +4,22 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use converse_config::ViewPlan;
+use converse_gateway::Gateway;
 use converse_server::{
-    Access, Front, Gateway, Hosts, HttpError, HttpListener, HttpOptions, Issuer, KeyFetcher, Limits, PATH,
-    Tokens, listen,
+    Access, Front, Handlers, Hosts, HttpError, HttpListener, HttpOptions, Issuer, IssuerKeys, Limits, PATH,
+    TokenList, Tokens, listen,
 };
-use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
-use http::Request;
-use http::header::ACCEPT;
-use rustix::process::{Resource, getrlimit};
 
 use super::Serving;
-use super::tokens::TokenList;
 use crate::args::FrontArgs;
-use converse_host::client::{ClientPlan, Clients, Redirects};
 use converse_host::failure::{Failure, Kind};
-use converse_host::fetch::exchange;
 use converse_host::world::World;
 use converse_terminal::consent::Browser;
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// The time for the log lines of calls that were cut off.
 const LAST_LINES: Duration = Duration::from_secs(3);
-
-/// Open files that are not connections: the audit log, servers, running commands.
-const RESERVE: u64 = 256;
-/// The minimum number of connections.
-const FEWEST: u64 = 16;
-
-/// The time for a request of issuer keys.
-const KEYS_TIMEOUT: Duration = Duration::from_secs(10);
-/// The largest answer with issuer keys, in bytes.
-const MAX_KEYS: usize = 256 * 1024;
 
 /// Which clients have access. Read before any server is started.
 pub(super) struct ServerAccess {
@@ -52,8 +36,7 @@ impl ServerAccess {
             Some(list) => Access::open().with_tokens(Arc::clone(&list.tokens)),
             None => Access::open(),
         };
-        let single = list.as_ref().map(|list| list.single.as_str()).filter(|single| !single.is_empty());
-        let access = match single.and_then(|token| Tokens::read(token).ok()) {
+        let access = match list.as_ref().and_then(TokenList::owner) {
             Some(owner) => access.with_owner(owner),
             None => access,
         };
@@ -93,7 +76,7 @@ fn exposed(address: SocketAddr) -> Failure {
 fn issuer(args: &FrontArgs) -> Result<Option<Issuer>, Failure> {
     let Some(issuer) = &args.oauth_issuer else { return Ok(None) };
     let resource = args.oauth_resource.as_deref().unwrap_or_default();
-    let made = Issuer::new(issuer, resource, args.oauth_scope.clone(), Arc::new(IssuerKeys::new()));
+    let made = Issuer::new(issuer, resource, args.oauth_scope.clone(), Arc::new(IssuerKeys::default()));
     made.map(Some).map_err(|error| Failure::usage("bad-issuer", error.to_string()))
 }
 
@@ -111,7 +94,19 @@ pub(super) async fn serve(
     let at = listener.address();
     let hosts = Hosts::new(at, &args.front.allowed_host, &args.front.allowed_origin).map_err(failed)?;
     let ServerAccess { access, list, token } = guarded;
+    if access.is_open() && gateway.view_plans().iter().any(ViewPlan::names_principals) {
+        let text = "views name clients by token or claim, and `--no-auth` tells no client from another";
+        return Err(Failure::usage("views-need-access", text).hint("leave out `--no-auth`"));
+    }
     console.note(&format!("serving MCP at http://{at}{PATH}"));
+    let access = access.with_views(gateway.view_plans());
+    let whole = gateway.clone();
+    // Each client has its own subscriptions.
+    let mut handlers = Handlers::new(move || whole.for_client());
+    for (name, view) in gateway.views() {
+        console.note(&format!("serving the view `{name}` at http://{at}{PATH}/{name}"));
+        handlers = handlers.with_view(name, move || view.for_client());
+    }
     if args.routes.openai {
         console.note(&format!("serving OpenAI's API at http://{at}/v1"));
     }
@@ -134,40 +129,34 @@ pub(super) async fn serve(
     if let Some(metrics) = &metrics {
         console.note(&format!("metrics at http://{}/metrics", metrics.address()));
     }
-    let options = HttpOptions { access, hosts, front: routes, metrics, drain: *drain, limits: limits() };
-    let make_handler = {
-        let gateway = gateway.clone();
-        // Each client has its own subscriptions.
-        move || gateway.for_client()
+    let options = HttpOptions {
+        access,
+        hosts,
+        front: routes,
+        metrics,
+        drain: *drain,
+        limits: Limits::of_this_process(),
     };
     let counters = Arc::clone(gateway.counters());
-    let listening = listen(listener, make_handler, options, counters, interrupt.token.clone());
-    match list {
+    let listening = listen(listener, handlers, options, counters, interrupt.token.clone());
+    let drained = async {
+        interrupt.token.cancelled().await;
+        Instant::now() + *drain
+    };
+    let listening = async { tokio::join!(drained, listening).0 };
+    let end = match list {
         None => listening.await,
         Some(list) => tokio::select! {
-            () = listening => {}
-            () = list.watch(console) => {}
+            end = listening => end,
+            () = list.watch(&console.context) => Instant::now(),
         },
-    }
-    gateway.close();
-    gateway.cancel_calls();
-    let _ = tokio::time::timeout(LAST_LINES, gateway.idle()).await;
-    Ok(())
-}
-
-/// Fewer connections than open files: calls and the audit log need files too.
-fn limits() -> Limits {
-    let limits = Limits::default();
-    let connections = match getrlimit(Resource::Nofile).current {
-        None => limits.connections,
-        Some(files) => limits.connections.min(usize::try_from(connections(files)).unwrap_or(usize::MAX)),
     };
-    tracing::debug!("{connections} connections at once");
-    Limits { connections, ..limits }
-}
-
-fn connections(files: u64) -> u64 {
-    files.saturating_sub(RESERVE).max(files / 4).max(FEWEST)
+    gateway.close();
+    // No connection is open for the call of a task.
+    let _ = timeout_at(end, gateway.idle()).await;
+    gateway.cancel_calls();
+    let _ = timeout(LAST_LINES, gateway.idle()).await;
+    Ok(())
 }
 
 fn failed(error: HttpError) -> Failure {
@@ -176,50 +165,5 @@ fn failed(error: HttpError) -> Failure {
             .hint("another program may use this port; `--http 127.0.0.1:0` takes a free one"),
         HttpError::Host(_) => Failure::usage("bad-host", error.to_string()),
         HttpError::Origin(_) => Failure::usage("bad-origin", error.to_string()),
-    }
-}
-
-/// Fetches the keys of an authorization server over HTTP.
-#[derive(Debug)]
-struct IssuerKeys(Clients);
-
-impl IssuerKeys {
-    fn new() -> Self {
-        Self(Clients::new(ClientPlan {
-            connect_timeout: KEYS_TIMEOUT,
-            redirects: Redirects::Never,
-            reuse: false,
-        }))
-    }
-
-    async fn get(&self, url: &str) -> Result<Vec<u8>, String> {
-        let request = Request::get(url).header(ACCEPT, "application/json").body(Bytes::new());
-        let request = request.map_err(|error| error.to_string())?;
-        let client = self.0.to(request.uri()).map_err(|cause| cause.message)?;
-        let exchanged = tokio::time::timeout(KEYS_TIMEOUT, exchange(client, request, MAX_KEYS));
-        let fetched = exchanged.await.map_err(|_| format!("{url} did not answer in time"))?;
-        let fetched = fetched.map_err(|error| error.to_string())?;
-        match fetched.status {
-            200 if fetched.truncated => Err(format!("{url} answered with more than {MAX_KEYS} bytes")),
-            200 => Ok(fetched.body.into()),
-            status => Err(format!("{url} answered {status}")),
-        }
-    }
-}
-
-impl KeyFetcher for IssuerKeys {
-    fn fetch<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<Vec<u8>, String>> {
-        self.get(url).boxed()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn connections_leave_open_files_to_calls() {
-        let files = [0, 20, 64, 256, 400, 1024, 1_048_576];
-        assert_eq!(files.map(connections), [16, 16, 16, 64, 144, 768, 1_048_320]);
     }
 }

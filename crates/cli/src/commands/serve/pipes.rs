@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read as _, Write as _, stdin, stdout};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use converse_server::Pipes;
+use converse_gateway::Pipes;
 use tokio::sync::{mpsc, oneshot};
 
 use converse_host::failure::Failure;
@@ -79,7 +79,13 @@ fn read(chunks: &mpsc::Sender<Vec<u8>>, fault: &Fault) {
 /// Writes until the channel is closed or stdout cannot be written.
 fn write(mut lines: mpsc::Receiver<Vec<u8>>, fault: &Fault) {
     let mut stdout = PollIo(stdout().lock());
-    while let Some(line) = lines.blocking_recv() {
+    while let Some(mut line) = lines.blocking_recv() {
+        // One write for all lines that wait.
+        while line.len() < CHUNK
+            && let Ok(next) = lines.try_recv()
+        {
+            line.extend(next);
+        }
         if let Err(error) = stdout.write_all(&line) {
             let _ = fault.set(classify(error).into());
             return;

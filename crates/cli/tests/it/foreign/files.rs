@@ -50,7 +50,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
   }
 }"#,
         names: &["api-server", "cursor-style", "events"],
-        enabled: &[true, true, false],
+        enabled: &[true, true, true],
         notes: &[
             "events: it uses the old HTTP+SSE transport",
             "`EVENTS_X_API_KEY`",
@@ -139,7 +139,7 @@ approval_mode = "approve"
   }
 }"#,
         names: &["httpServer", "nodeServer", "pythonTools", "sseServer"],
-        enabled: &[true, false, true, false],
+        enabled: &[true, false, true, true],
         notes: &[
             "nodeServer: `trust` is not imported",
             "`HTTPSERVER_AUTHORIZATION`",

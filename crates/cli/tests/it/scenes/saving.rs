@@ -1,14 +1,17 @@
 //! A disk that takes its time, and one without locks: `strace` makes them. Where there is no strace, these scenes are not
 //! played.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
+use serde_json::json;
 
 use super::breaking::is_whole;
 use super::person::{Key, Kind, Person};
-use crate::body::text;
-use crate::env::TestEnv;
+use crate::body::{calls, text};
+use crate::env::{TestEnv, wait};
 use crate::provider::{Line, Provider};
 
 /// Each time that something is brought to the disk.
@@ -97,6 +100,40 @@ fn under_strace_whoever_leaves_while_a_turn_is_saved_has_it_saved() {
         env.run(&["ask", "-c", "and then?", "--no-tools"]).exits(0);
         assert_eq!(said(&provider), ["count", "one two three", "and then?"], "{code}");
         provider.is_content();
+    }
+}
+
+#[test]
+fn under_strace_only_tools_with_effects_wait_for_the_disk() {
+    let Some(strace) = strace() else { return };
+    // Three for a new session, two for its metadata, and journal and audit log at the end of the turn.
+    for (effects, syncs) in [("read", 7), ("write", 10)] {
+        let provider = Provider::chat([Line::from(calls([("own__note", json!({}))])), text("Noted.").into()]);
+        let env = provider.env(TestEnv::new());
+        let tool = format!(
+            "[ensemble]\nname = \"own\"\ndescription = \"Notes\"\n[[invokers]]\nname = \"note\"\n\
+             description = \"Notes\"\npermission = \"allow\"\neffects = \"{effects}\"\n\
+             command = {{ argv = [\"echo\", \"noted\"] }}\n"
+        );
+        env.write("servers/own.toml", &tool);
+        let servers = env.path("servers").display().to_string();
+        // The audit log is there already.
+        env.run(&["ensembles", "call", "own.note", "--ensembles", &servers]).exits(0);
+        let trace = env.path("trace");
+        let traced =
+            [&strace, "-f", "-o", &trace.display().to_string(), "-e", SYNCS, "--"].map(OsString::from);
+        let command =
+            env.command(["ask", "--ensembles", &servers, "-e", "own", "go", "-m", provider.model()]);
+        let words = std::iter::once(command.get_program()).chain(command.get_args()).map(ToOwned::to_owned);
+        let mut under = Command::new(&traced[0]);
+        under.args(&traced[1..]).args(words).env_clear().current_dir(env.path("work"));
+        under.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let ran =
+            wait(under.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, "Noted.\n"), "{}", ran.stderr);
+        let trace = std::fs::read_to_string(trace).unwrap();
+        let lines = trace.lines().filter(|line| line.contains("sync(") && !line.contains("resumed"));
+        assert_eq!(lines.count(), syncs, "{effects}: {trace}");
     }
 }
 

@@ -53,6 +53,28 @@ fn who_holds_the_log_keeps_calls_from_running_and_nothing_else() {
 }
 
 #[test]
+fn a_removed_log_is_begun_again_and_no_call_is_refused() {
+    let env = TestEnv::new();
+    FakeServer::new("up", &[]).write(&env);
+    let mut gate = Gate::begun(&env, &["--ensemble", "up"]);
+    gate.call(1, "up__echo", json!({ "text": "before" }));
+    assert_eq!(text(&gate.answer(1)), "before");
+    let last = audit(&env).pop().unwrap();
+    std::fs::remove_dir_all(env.path(LOG).parent().unwrap()).unwrap();
+    gate.call(2, "up__echo", json!({ "text": "after" }));
+    assert_eq!(text(&gate.answer(2)), "after");
+    let (ran, _) = gate.hang_up();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let said = "the log was removed while it was written; the audit log was resumed";
+    assert_eq!((ran.stderr.matches(said).count(), ran.stderr.lines().count()), (1, 1), "{}", ran.stderr);
+    let log = audit(&env);
+    assert_eq!((&log[0]["kind"], &log[0]["missing_seq"]), (&json!("resumed"), &last["seq"]));
+    let kinds: Vec<_> = log[1..].iter().map(|line| line["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["decided", "started", "finished"]);
+    env.run(&["audit", "verify"]).exits(0);
+}
+
+#[test]
 fn a_call_that_is_taken_back_while_it_waits_is_written_down() {
     let env = TestEnv::new();
     FakeServer::new("up", &[]).write(&env);

@@ -44,7 +44,7 @@ const HELD: &[(&str, &str, &str, &str)] = &[
     ("C5", "closes its stdout only", FAULTS, "a_server_that_dies_in_a_call_interrupts_all_that_run"),
     ("C5", "closes its stdin only", FAULTS, "a_server_that_closes_its_stdin_is_given_up"),
     ("C5", "ends once", FAULTS, "a_server_that_dies_once_is_started_again"),
-    ("C5", "ends again and again", FAULTS, "a_server_that_dies_again_and_again_is_left_alone"),
+    ("C5", "ends again and again", FAULTS, "a_server_that_dies_again_and_again_is_started_for_each_call"),
     (
         "C5",
         "ends while a grandchild holds the pipes",

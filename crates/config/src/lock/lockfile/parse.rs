@@ -8,7 +8,7 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{Lockfile, MAX_BYTES, PinnedEnsemble, PinnedTool, Server, VERSION, digest_of_text};
+use super::{Lockfile, MAX_BYTES, OfferList, PinnedEnsemble, PinnedTool, Server, VERSION, digest_of_text};
 
 /// Limit on the bytes of a message of the JSON parser, which quotes the text.
 const MAX_MESSAGE: usize = 200;
@@ -100,7 +100,11 @@ fn of_ensemble(ensemble: &str, file: PinnedFile) -> Result<PinnedEnsemble, LockE
         if digest_of_text(&canonical(&definition)) != sha256 {
             return Err(LockError::Mismatch { ensemble: ensemble.to_owned(), tool });
         }
-        pinned.tools.insert(tool, PinnedTool { sha256, definition });
+        let one = PinnedTool { sha256, definition };
+        match OfferList::of_key(&tool) {
+            Some(list) => drop(pinned.lists.insert(list, one)),
+            None => drop(pinned.tools.insert(tool, one)),
+        }
     }
     Ok(pinned)
 }

@@ -14,8 +14,12 @@ fn lockfile() -> Lockfile {
     let forecast =
         tool(json!({ "name": "forecast", "inputSchema": { "type": "object", "b": 1, "a": [1.5, null] } }));
     let declared = Some(json!({ "connection": { "command": ["weather"] } }));
-    let weather =
-        PinnedEnsemble { declared, server: Some(server), tools: [("forecast".to_owned(), forecast)].into() };
+    let weather = PinnedEnsemble {
+        declared,
+        server: Some(server),
+        tools: [("forecast".to_owned(), forecast)].into(),
+        lists: [(OfferList::Prompts, tool(json!({ "greet": { "name": "greet" } })))].into(),
+    };
     let own = tool(json!({ "name": "run", "kind": { "command": {} } }));
     let scripts = PinnedEnsemble { tools: [("run".to_owned(), own)].into(), ..PinnedEnsemble::default() };
     Lockfile { ensembles: [("weather".to_owned(), weather), ("scripts".to_owned(), scripts)].into() }

@@ -21,8 +21,9 @@ impl Lockfile {
 }
 
 fn of_ensemble(pinned: &PinnedEnsemble) -> Value {
-    let tools: Map<String, Value> =
-        pinned.tools.iter().map(|(name, tool)| (name.clone(), of_tool(tool))).collect();
+    let tools = pinned.tools.iter().map(|(name, tool)| (name.clone(), of_tool(tool)));
+    let lists = pinned.lists.iter().map(|(list, one)| (list.key().to_owned(), of_tool(one)));
+    let tools: Map<String, Value> = tools.chain(lists).collect();
     json!({ "declared": pinned.declared, "server": pinned.server, "tools": tools })
 }
 

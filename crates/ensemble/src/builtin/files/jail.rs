@@ -123,6 +123,12 @@ impl Jail {
         Ok(Self { root: settings.workspace.join(root), workspace, opened: OnceLock::new() })
     }
 
+    /// The workspace itself. Opens nothing.
+    pub(super) fn of_workspace(workspace: &Path) -> Self {
+        let workspace = workspace.to_owned();
+        Self { root: workspace.clone(), workspace: Some(workspace), opened: OnceLock::new() }
+    }
+
     /// The open root; opened at the first use, kept from then on.
     pub(super) fn open(&self) -> Result<&Opened, JobError> {
         if let Some(opened) = self.opened.get() {

@@ -44,14 +44,7 @@ impl Reading {
     }
 
     fn run(&self, context: &JobContext) -> Result<Answer, JobError> {
-        let jail = self.jail.open()?;
-        let path = self.jail.relative(jail, &self.path)?;
-        let path = jail.named(&path, &self.path, (PathUse::Read, "read"), &context.paths)?;
-        let (file, metadata) = jail.open_file(&path, &self.path)?;
-        if metadata.len() > MAX_FILE_BYTES {
-            return Err(too_large(&self.path, metadata.len()));
-        }
-        let bytes = contents(file, &self.path, &context.cancel)?;
+        let bytes = bytes(&self.jail, &self.path, context)?;
         let text = self
             .encoding
             .decode(&bytes)
@@ -85,6 +78,18 @@ impl Reading {
         };
         slice + &format!("[{which}, of {all}]")
     }
+}
+
+/// Reads the file that a call names, if the policy allows it.
+pub(super) fn bytes(jail: &Jail, asked: &RequestedPath, context: &JobContext) -> Result<Vec<u8>, JobError> {
+    let opened = jail.open()?;
+    let path = jail.relative(opened, asked)?;
+    let path = opened.named(&path, asked, (PathUse::Read, "read"), &context.paths)?;
+    let (file, metadata) = opened.open_file(&path, asked)?;
+    if metadata.len() > MAX_FILE_BYTES {
+        return Err(too_large(asked, metadata.len()));
+    }
+    contents(file, asked, &context.cancel)
 }
 
 /// Reads a whole file. Its size may be wrong (it grows, or is in /proc), so the bytes that were read count.

@@ -12,9 +12,8 @@ use super::allowed::Allowed;
 use super::journey::{Hops, Stopped, travel};
 use super::page::{Extract, Format, MAX_PAGE, page};
 use super::target::Target;
-use crate::blocking;
 use crate::builtin::arguments::{count, required_text, text};
-use crate::builtin::{BuildError, Settings};
+use crate::builtin::{BuildError, Settings, on_blocking_thread};
 use crate::fetch::Reach;
 use crate::request::fetch_failure;
 use crate::{Answer, Context, Host, Invocable, InvokeError};
@@ -49,8 +48,7 @@ impl Fetching {
             Err(Stopped::TooFar) => return Ok(Answer::error("it is redirected too often")),
         };
         // A large page takes a while to read.
-        let done = blocking::spawn_or_unreachable(move || page(&found, wanted))?.await;
-        let done = done.map_err(|_| InvokeError::Failed("reading the page crashed".to_owned()))?;
+        let done = on_blocking_thread("reading the page", move || page(&found, wanted)).await?;
         Ok(done.map_or_else(Answer::error, Answer::text))
     }
 }
@@ -105,13 +103,7 @@ impl Invocable for Fetching {
             let wanted = parse_extract(arguments)?;
             let target = Target::read(required_text(arguments, "url")?);
             let target = target.map_err(|refusal| InvokeError::Invalid(refusal.into_text()))?;
-            tokio::select! {
-                biased;
-                done = self.run(target, wanted, &context.host) => done,
-                () = context.cancel.cancelled() => {
-                    Err(InvokeError::Interrupted("it was stopped before it was answered".to_owned()))
-                }
-            }
+            context.unless_cancelled(self.run(target, wanted, &context.host)).await
         }
         .boxed()
     }

@@ -90,13 +90,7 @@ impl Invocable for Searching {
                 Ok(chosen) => chosen,
                 Err(missing) => return Ok(Answer::error(missing)),
             };
-            tokio::select! {
-                biased;
-                done = self.run(&chosen, &query) => done,
-                () = context.cancel.cancelled() => {
-                    Err(InvokeError::Interrupted("it was stopped before it was answered".to_owned()))
-                }
-            }
+            context.unless_cancelled(self.run(&chosen, &query)).await
         }
         .boxed()
     }

@@ -29,7 +29,8 @@ fn made(written: &Value, arguments: &Value) -> Result<Vec<String>, InvokeError> 
         "x": {},
         "ns": { "type": "array", "items": { "type": "number" } },
     } });
-    let given = TemplateInput { arguments: arguments.as_object().unwrap(), environment: &environment };
+    let given =
+        TemplateInput { arguments: arguments.as_object().unwrap(), environment: &environment, styles: &[] };
     argv(&parts(written), &Numbers::of(Some(&schema)), given)
 }
 

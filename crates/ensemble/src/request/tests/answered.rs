@@ -50,27 +50,48 @@ fn a_success_is_its_content() {
         ("application/json", b"", text("(no content; status 200 OK)")),
     ] {
         let expected = Answer::new(vec![expected], false);
-        assert_eq!(answer(&fetched(200, kind, body), &Shelf::default()), expected, "{kind}");
+        assert_eq!(answer(&fetched(200, kind, body), &Shelf::default(), None), expected, "{kind}");
     }
     let deep = "[".repeat(5_000);
     assert_eq!(
-        answer(&fetched(200, "application/json", deep.as_bytes()), &Shelf::default()),
+        answer(&fetched(200, "application/json", deep.as_bytes()), &Shelf::default(), None),
         Answer::text(deep)
     );
     let large = format!("[{}0]", "0,".repeat(600_000));
-    let large_answer = answer(&fetched(200, "application/json", large.as_bytes()), &Shelf::default());
+    let large_answer = answer(&fetched(200, "application/json", large.as_bytes()), &Shelf::default(), None);
     assert_eq!(large_answer, Answer::text(large), "a large structure costs many times its text");
+}
+
+#[test]
+fn only_the_part_that_the_descriptor_points_to_is_passed_on() {
+    let of = |status, kind, body: &str, pointer| {
+        answer(&fetched(status, kind, body.as_bytes()), &Shelf::default(), Some(pointer))
+    };
+    let structured = |value| Answer::new(vec![Content::Structured { value }], false);
+    let body = r#"{"data": {"a/b": [1, {"c": 2}]}, "meta": 3}"#;
+    for (pointer, expected) in [
+        ("/data", json!({ "a/b": [1, { "c": 2 }] })),
+        ("/data/a~1b/1/c", json!(2)),
+        ("/none", json!({ "data": { "a/b": [1, { "c": 2 }] }, "meta": 3 })),
+    ] {
+        assert_eq!(of(200, "application/json", body, pointer), structured(expected), "{pointer}");
+    }
+    assert_eq!(of(200, "text/plain", body, "/meta"), Answer::text(body));
+    let failed = of(400, "application/json", body, "/meta");
+    assert_eq!(failed, Answer::error(format!("status 400 Bad Request\n{body}")), "an error is whole");
+    let large = format!("{{\"data\": [{}0], \"meta\": 3}}", "0,".repeat(600_000));
+    assert_eq!(of(200, "application/json", &large, "/meta"), structured(json!(3)));
 }
 
 #[test]
 fn pictures_are_kept_as_they_came() {
     let shelf = Shelf::default();
-    answer(&fetched(200, "image/png", b"\x89PNG\0"), &shelf);
+    answer(&fetched(200, "image/png", b"\x89PNG\0"), &shelf, None);
     assert_eq!(*shelf.kept.lock().unwrap(), [b"\x89PNG\0"]);
     let full = Shelf { full: true, ..Shelf::default() };
-    let told = answer(&fetched(200, "image/png", b"\x89PNG"), &full);
+    let told = answer(&fetched(200, "image/png", b"\x89PNG"), &full, None);
     assert_eq!(told, Answer::text("[image/png, 4 bytes, not kept]"));
-    let failed = answer(&fetched(500, "image/png", b"\x89PNG"), &shelf);
+    let failed = answer(&fetched(500, "image/png", b"\x89PNG"), &shelf, None);
     assert_eq!(failed, Answer::error("status 500 Internal Server Error\n[image/png, 4 bytes, not kept]"));
     assert_eq!(shelf.kept.lock().unwrap().len(), 1, "a failure's picture is not kept");
 }
@@ -86,7 +107,7 @@ fn what_was_cut_is_told_first() {
         ("image/png", "[image/png, more than 4 bytes, not kept]"),
         ("application/pdf", "[application/pdf, more than 4 bytes]"),
     ] {
-        let told = answer(&cut(kind, b"[1,2"), &shelf);
+        let told = answer(&cut(kind, b"[1,2"), &shelf, None);
         assert_eq!(told.content, [note.clone(), Content::text(expected)], "{kind}");
     }
     assert!(shelf.kept.lock().unwrap().is_empty());
@@ -125,8 +146,8 @@ fn all_else_is_an_error_in_words() {
             "status 304 Not Modified: it names no other place; redirects are not followed".to_owned(),
         ),
     ] {
-        assert_eq!(answer(&fetched, &Shelf::default()), Answer::error(told), "{}", fetched.status);
+        assert_eq!(answer(&fetched, &Shelf::default(), None), Answer::error(told), "{}", fetched.status);
     }
-    let endless = answer(&redirect(301, Some(&long)), &Shelf::default());
+    let endless = answer(&redirect(301, Some(&long)), &Shelf::default(), None);
     assert!(endless.content[0].as_text().unwrap().len() < 2_200);
 }

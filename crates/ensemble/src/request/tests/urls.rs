@@ -1,5 +1,6 @@
 //! Where a request goes, whatever the arguments hold.
 
+use converse_config::Style;
 use serde_json::{Value, json};
 
 use super::{environment, plan};
@@ -10,7 +11,7 @@ use crate::template_input::TemplateInput;
 fn made(template: &str, query: &[(&str, &str)], arguments: &Value) -> Result<String, InvokeError> {
     let (plan, environment) = (plan(template, query, &[], None), environment());
     let arguments = arguments.as_object().unwrap();
-    url(&plan, TemplateInput { arguments, environment: &environment }).map(|uri| uri.to_string())
+    url(&plan, TemplateInput { arguments, environment: &environment, styles: &[] }).map(|uri| uri.to_string())
 }
 
 #[test]
@@ -131,5 +132,107 @@ fn a_query_is_made_of_its_own_fields() {
         ("https://h/s#f?x", "https://h/s?k%5B%5D=s3cret"),
     ] {
         assert_eq!(made(template, query, &json!({ "x": null })).as_deref(), Ok(expected), "{template}");
+    }
+}
+
+#[test]
+fn keys_do_not_set_the_fields_of_the_request() {
+    let query = [("tenant", "{tenant}"), ("f[role]", "user"), ("f", "{f}"), ("sort_by", "{sort}")];
+    let made = |style, arguments: &Value| {
+        let mut plan = plan("https://h/s?key=1&own%5Fer={o}&flag", &query, &[], None);
+        plan.styles = vec![("f".to_owned(), style)];
+        let (environment, arguments) = (environment(), arguments.as_object().unwrap());
+        let given = TemplateInput { arguments, environment: &environment, styles: &plan.styles };
+        url(&plan, given).map(|uri| uri.to_string())
+    };
+    for (style, key) in [
+        (Style::Repeat, "tenant"),
+        (Style::Repeat, "TENANT"),
+        (Style::Repeat, "tenant[]"),
+        (Style::Repeat, "f[role]"),
+        (Style::Repeat, "f[role]x"),
+        (Style::Repeat, "sort.by"),
+        (Style::Repeat, " sort by"),
+        (Style::Repeat, "key"),
+        (Style::Repeat, "own_er"),
+        (Style::Repeat, "flag"),
+        (Style::Brackets, "role"),
+        (Style::Brackets, "ROLE][x"),
+        (Style::Brackets, "role]"),
+    ] {
+        // Whether or not the argument of the declared field is given.
+        for arguments in [
+            json!({ "o": 1, "f": { key: "b" } }),
+            json!({ "o": 1, "tenant": "a", "f": { "x": 1, key: "b" } }),
+        ] {
+            match made(style, &arguments) {
+                Err(InvokeError::Invalid(told)) => {
+                    assert!(
+                        told.contains("`f` cannot set the field") && told.contains("the request itself"),
+                        "{told}"
+                    );
+                }
+                other => panic!("{style:?} {key}: {other:?}"),
+            }
+        }
+    }
+    for (style, arguments, expected) in [
+        (Style::Repeat, json!({ "tenants": 1, "f": 2, "f[x]": 3 }), "&tenants=1&f=2&f%5Bx%5D=3"),
+        (Style::Brackets, json!({ "roles": 1, "tenant": 2 }), "&f%5Broles%5D=1&f%5Btenant%5D=2"),
+        (Style::Comma, json!({ "tenant": 2 }), "&f=tenant,2"),
+    ] {
+        let made = made(style, &json!({ "o": 1, "tenant": "a", "f": arguments })).unwrap();
+        let own = "https://h/s?key=1&own%5Fer=1&flag&tenant=a&f%5Brole%5D=user";
+        let mut fields: Vec<&str> = made.strip_prefix(own).unwrap().split('&').collect();
+        let mut expected: Vec<&str> = expected.split('&').collect();
+        fields.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(fields, expected);
+    }
+}
+
+#[test]
+fn lists_and_objects_have_the_style_of_their_argument() {
+    let arguments = json!({
+        "l": ["a", "b c,d", 3], "o": { "k": "v&w", "n": [true, { "x": null }] }, "e": [], "s": "t",
+    });
+    for (name, style, expected) in [
+        ("l", Style::Repeat, "?l=a&l=b%20c%2Cd&l=3"),
+        ("l", Style::Comma, "?l=a,b%20c%2Cd,3"),
+        ("l", Style::Space, "?l=a%20b%20c%2Cd%203"),
+        ("l", Style::Pipe, "?l=a%7Cb%20c%2Cd%7C3"),
+        ("l", Style::Brackets, "?l%5B0%5D=a&l%5B1%5D=b%20c%2Cd&l%5B2%5D=3"),
+        ("o", Style::Repeat, "?k=v%26w&n=%5Btrue%2C%7B%22x%22%3Anull%7D%5D"),
+        ("o", Style::Comma, "?o=k,v%26w,n,%5Btrue%2C%7B%22x%22%3Anull%7D%5D"),
+        ("o", Style::Brackets, "?o%5Bk%5D=v%26w&o%5Bn%5D%5B0%5D=true&o%5Bn%5D%5B1%5D%5Bx%5D=null"),
+        ("e", Style::Repeat, ""),
+        ("e", Style::Comma, "?e="),
+        ("s", Style::Repeat, "?s=t"),
+    ] {
+        let mut plan = plan("https://h/", &[(name, &format!("{{{name}}}"))], &[], None);
+        plan.styles = vec![(name.to_owned(), style)];
+        let (environment, arguments) = (environment(), arguments.as_object().unwrap());
+        let made = url(&plan, TemplateInput { arguments, environment: &environment, styles: &plan.styles });
+        assert_eq!(made.unwrap().to_string(), format!("https://h/{expected}"), "{name} {style:?}");
+    }
+    let long = json!({ "l": { "k".repeat(65_536): vec![1; 200_000] } });
+    let mut listed = plan("https://h/", &[("l", "{l}")], &[], None);
+    listed.styles = vec![("l".to_owned(), Style::Brackets)];
+    let (environment, given) = (environment(), long.as_object().unwrap());
+    let given = TemplateInput { arguments: given, environment: &environment, styles: &listed.styles };
+    let told = "the URL would be longer than 16384 bytes".to_owned();
+    assert_eq!(url(&listed, given), Err(InvokeError::Invalid(told)));
+
+    let plan = plan("https://h/{l}/;x={o}", &[], &[], None);
+    let styles = [("l".to_owned(), Style::Comma), ("o".to_owned(), Style::Comma)];
+    let made = |arguments: &Value| {
+        let arguments = arguments.as_object().unwrap();
+        url(&plan, TemplateInput { arguments, environment: &environment, styles: &styles })
+    };
+    let told = made(&json!({ "l": ["a/b", ".."], "o": { "k": "/" } })).unwrap().to_string();
+    assert_eq!(told, "https://h/a%2Fb,../;x=k,%2F");
+    for bad in [json!([".."]), json!([]), json!(["", ""])] {
+        let made = made(&json!({ "l": bad, "o": {} }));
+        assert_eq!(made.is_err(), bad != json!(["", ""]), "{bad}: {made:?}");
     }
 }

@@ -138,6 +138,26 @@ async fn a_client_is_the_one_by_hand_or_by_document_before_it_is_registered() {
     assert!(message.contains("`client_id`"), "{message}");
 }
 
+/// The key that helps is named: which one that is, the server says.
+#[tokio::test]
+async fn a_server_without_registration_says_how_it_knows_clients() {
+    let document = || Some("https://me.example/client.json".to_owned());
+    for (takes_documents, client_metadata_url, named, other) in [
+        (true, None, "docs/reference/client-metadata.json", "register a client"),
+        (false, None, "`client_id`", "client_metadata_url"),
+        (false, document(), "does not accept `client_metadata_url`", "publish"),
+    ] {
+        let network = Network::new();
+        network.state().metadata = json!({
+            "registration_endpoint": null, "client_id_metadata_document_supported": takes_documents,
+        });
+        let plan = OauthPlan { client_metadata_url, ..OauthPlan::default() };
+        let message = network.authority_of(plan, true).challenged(401, None, CHALLENGE).await.unwrap_err();
+        assert!(message.contains(named) && !message.contains(other), "{message}");
+        assert!(network.state().questions.is_empty());
+    }
+}
+
 #[tokio::test]
 async fn who_logs_in_says_what_for() {
     let network = Network::new();

@@ -42,6 +42,8 @@ pub(super) struct State {
     /// Of the token endpoint; `None`: all is well.
     pub(super) refusal: Option<(u16, Value)>,
     pub(super) client_secret: Option<&'static str>,
+    /// Whether a revocation must have `client_secret` in its form, as servers of the Python SDK require.
+    pub(super) secret_in_form: bool,
     /// Method, address, form: as they were sent.
     pub(super) sent: Vec<(String, String, BTreeMap<String, String>)>,
     /// Of each question to the person.
@@ -76,6 +78,7 @@ impl Network {
             lifetime: json!(3600),
             refusal: None,
             client_secret: None,
+            secret_in_form: false,
             sent: vec![],
             questions: vec![],
             stored: BTreeMap::new(),
@@ -132,6 +135,8 @@ impl Network {
             lists: Arc::new(Nothing),
             artefacts: Arc::new(NoArtefacts),
             project: Some(PathBuf::from(project)),
+            note: Arc::new(|_| {}),
+            jitter: || 1.0,
             warn: Arc::new(move |line| network.state().warned.push(line)),
             start_checks: Arc::new(|_| converse_ensemble::StartCheck::default()),
             responders: Responders::default(),
@@ -205,6 +210,9 @@ impl State {
             ("POST", "/token") => self.token(&form),
             ("POST", "/revoke") => {
                 assert!(self.stored.is_empty(), "it is forgotten here first");
+                if self.secret_in_form && !form.contains_key("client_secret") {
+                    return answer(400, &json!({ "error": "invalid_request" }));
+                }
                 answer(200, &json!({}))
             }
             _ => answer(404, &json!({})),

@@ -74,6 +74,41 @@ async fn who_logs_out_is_forgotten_on_both_sides() {
     assert!(network.state().stored.is_empty());
 }
 
+/// Servers of the Python SDK refuse a revocation without `client_secret`, also of a client that has none.
+#[tokio::test]
+async fn a_revocation_has_the_client_secret_where_the_server_reads_it() {
+    let (basic, post) = (json!(["client_secret_post", "client_secret_basic"]), json!(["client_secret_post"]));
+    let header = "client-1-of-https%3A%2F%2Fas.example:canary-secret";
+    for (secret, in_form, methods, requests) in [
+        (None, false, json!(null), vec![(None, None)]),
+        (None, true, basic.clone(), vec![(None, None), (None, Some(""))]),
+        (Some("canary-secret"), false, json!(null), vec![(Some(header), None)]),
+        (
+            Some("canary-secret"),
+            true,
+            basic,
+            vec![(Some(header), None), (Some(header), Some("canary-secret"))],
+        ),
+        (Some("canary-secret"), true, post, vec![(None, Some("canary-secret"))]),
+    ] {
+        let (network, wait) = (Network::new(), CancellationToken::new());
+        network.state().client_secret = secret;
+        network.state().secret_in_form = in_form;
+        network.authority(true).log_in(&[]).await.unwrap();
+        network.state().metadata = json!({ "revocation_endpoint": "https://as.example/revoke",
+            "revocation_endpoint_auth_methods_supported": methods });
+        assert_eq!(network.authority(false).log_out(&wait).await, Ok(LoggedOut::Forgotten), "{requests:?}");
+        let sent = network.sent_to("/revoke");
+        let found: Vec<_> = sent
+            .iter()
+            .map(|form| {
+                (form.get("basic").map(String::as_str), form.get("client_secret").map(String::as_str))
+            })
+            .collect();
+        assert_eq!(found, requests);
+    }
+}
+
 /// It is forgotten all the same, and said.
 #[tokio::test]
 async fn who_cannot_be_told_of_a_logout_keeps_nobody_from_it() {

@@ -85,7 +85,13 @@ async fn just_what_will_be_answered_is_declared() {
             called(&fixture).await;
             let seen = declared_now.lock().unwrap();
             assert!(seen.len() >= if era == Era::Modern { 3 } else { 2 }, "{era:?} {seen:?}");
-            assert!(seen.iter().all(|one| *one == declared), "{era:?} {seen:?}");
+            // The extension of tasks has a test of its own.
+            let without_tasks = |one: &Value| {
+                let mut one = one.clone();
+                one.as_object_mut().unwrap().remove("extensions");
+                one
+            };
+            assert!(seen.iter().all(|one| without_tasks(one) == declared), "{era:?} {seen:?}");
         }
     }
 }

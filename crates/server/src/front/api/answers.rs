@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 
+use converse_gateway::Principal;
 use converse_host::turn::sessions;
 use converse_host::world::World;
 use converse_session::Uuid;
@@ -17,7 +18,7 @@ use super::failure::ApiFailure;
 use super::runs::{NewTurn, used_model};
 use super::waiting::{Answer, Waiting, WaitingFiles};
 use super::{Caller, blocking};
-use crate::access::{Admission, Principal};
+use crate::access::Admission;
 use crate::front::Front;
 use crate::front::turns::Place;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use converse_gateway::Principal;
 use converse_host::interrupt::Interrupt;
 use converse_session::Uuid;
 use parking_lot::Mutex;
@@ -12,7 +13,6 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::narrator::{Batch, Position};
-use crate::access::Principal;
 use crate::front::body::EventSender;
 
 /// Bytes of events that are kept of a turn. A client that asks for earlier ones gets them from the session.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use converse_canister::{Canister, Content, Decision, Digest, InvocationId};
 use converse_ensemble::{Pending, Roster, SharedRuns};
+use converse_gateway::Principal;
 use converse_host::turn::sessions;
 use converse_host::world::World;
 use converse_session::{Metadata, Store, Uuid, new_id};
@@ -22,7 +23,6 @@ use super::failure::ApiFailure;
 use super::runs::{NewTurn, Props};
 use super::waiting::{Answer, WaitingFiles};
 use super::{Caller, sessions::PROGRAM};
-use crate::access::Principal;
 use crate::front::question::question_digest;
 use crate::front::{Front, json_reply};
 use crate::http_server::Reply;

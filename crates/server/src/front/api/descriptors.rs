@@ -101,7 +101,7 @@ impl Descriptors {
                     lines.push("same", &format!("the descriptor of {}", plan.name));
                     lines.compare(old.declared.clone(), new.declared.clone());
                 }
-                DriftSubject::Server | DriftSubject::Ensemble => {
+                DriftSubject::Server | DriftSubject::Offers(_) | DriftSubject::Ensemble => {
                     if let DriftKind::Changed(changes) = &drift.kind {
                         changes.iter().for_each(|change| lines.push("added", &change.line));
                     }
@@ -121,7 +121,7 @@ fn now(plan: &EnsemblePlan, locked: &PinnedEnsemble, roster: &Roster) -> PinnedE
         }
         None => locked.tools.clone(),
     };
-    PinnedEnsemble { declared: Some(declared_ensemble(plan)), server: locked.server.clone(), tools }
+    PinnedEnsemble { declared: Some(declared_ensemble(plan)), tools, ..locked.clone() }
 }
 
 struct Lines<'r> {

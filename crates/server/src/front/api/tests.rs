@@ -7,6 +7,7 @@ use std::thread::{ThreadId, current};
 use bytes::Bytes;
 use converse_config::SettingsPlan;
 use converse_ensemble::{NoArtefacts, Roster, Rules};
+use converse_gateway::Upstreams;
 use converse_host::TurnOptions;
 use converse_host::secrets::Redactor;
 use converse_host::world::{Input, World};
@@ -47,6 +48,7 @@ async fn front(dir: &Path) -> std::sync::Arc<Front> {
         turn: TurnOptions::default(),
         roster: &roster,
         failures: &[],
+        upstreams: Upstreams::default(),
         directories: &[],
         rules: Rules::new(Vec::new()),
         redactor: Redactor::default(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use converse_canister::{Arguments, Digest, Invocation, InvocationId, TurnId};
 use converse_config::{EnsemblePlan, Origin, Scope};
 use converse_ensemble::{Rules, Tool, Verdict};
+use converse_gateway::Principal;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -15,7 +16,6 @@ use super::descriptors::{Descriptors, transport};
 use super::failure::ApiFailure;
 use super::message::parts;
 use super::{Caller, blocking};
-use crate::access::Principal;
 use crate::front::agents::rules_of;
 use crate::front::by_hand::CallJob;
 use crate::front::question::question_digest;
@@ -44,8 +44,8 @@ impl Front {
         let roster = self.agents.roster();
         let descriptors = self.descriptors().await?;
         let rules = roster.rules().with_list(rules_of(&caller.world, roster.rules()));
-        let mut items: Vec<Value> = roster
-            .ensembles()
+        let ensembles = roster.ensembles();
+        let mut items: Vec<Value> = ensembles
             .iter()
             .map(|ensemble| {
                 let mut item = self.of_ensemble(caller, ensemble, &rules);
@@ -57,7 +57,7 @@ impl Front {
             })
             .collect();
         if caller.principal == Principal::Owner {
-            let is_other = |plan: &&EnsemblePlan| roster.ensembles().iter().all(|one| one.name != plan.name);
+            let is_other = |plan: &&EnsemblePlan| ensembles.iter().all(|one| one.name != plan.name);
             items.extend(descriptors.all().filter(is_other).map(|plan| {
                 let mut item = json!({
                     "name": plan.name.as_str(),
@@ -101,15 +101,18 @@ impl Front {
         let roster = self.agents.roster();
         let tools = roster.tools_of(ensemble.name.as_str());
         let held = tools.iter().flatten().any(|tool| tool.held.is_some());
-        let failure = self.failures.iter().find(|failure| failure.ensemble == ensemble.name.as_str());
+        let name = ensemble.name.as_str();
+        let failure = self.failures.iter().find(|failure| failure.ensemble == name);
+        let down = self.upstreams.failure_of(name);
+        let failure = failure.map(|failure| failure.reason.as_str()).or(down.as_deref());
         json!({
-            "name": ensemble.name.as_str(),
+            "name": name,
             "origin": origin(caller, &ensemble.origin),
             "transport": "builtin",
             "enabled": true,
-            "connected": tools.is_some(),
+            "connected": tools.is_some() && down.is_none(),
             "trusted": ensemble.trusted,
-            "error": failure.map(|failure| self.redactor.clean(&failure.reason)),
+            "error": failure.map(|reason| self.redactor.clean(reason)),
             "lock": if held { "drifted" } else { "off" },
             "calls": true,
             "drift": true,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use converse_canister::Content;
+use converse_gateway::Principal;
 use converse_session::digest;
 use parking_lot::Mutex;
 
-use crate::access::Principal;
 use crate::shares::{Share, Shares};
 
 /// Bytes of one file, of all files of one principal, and of all files.

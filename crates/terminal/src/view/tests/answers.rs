@@ -196,7 +196,7 @@ fn plain_is_text_below_text() {
     play.text("it up.\n\n");
     play.replied("");
     play.asked_for(std::slice::from_ref(&one));
-    play.hears(&Event::Started(std::slice::from_ref(&one)));
+    play.hears(&Event::Started { invocations: std::slice::from_ref(&one), has_effects: true });
     play.says(&one, ToolProgress::Log { message: "connecting".to_owned() });
     play.finished(&one, Outcome::Success, "rain\nall day", 340);
     play.asks();
@@ -220,7 +220,7 @@ fn without_unicode_signs_are_ascii() {
     play.text("- item\n\n");
     play.replied("");
     play.asked_for(std::slice::from_ref(&one));
-    play.hears(&Event::Started(std::slice::from_ref(&one)));
+    play.hears(&Event::Started { invocations: std::slice::from_ref(&one), has_effects: true });
     play.says(&one, ToolProgress::Log { message: "x".repeat(100) });
     play.after(40);
     play.finished(&one, Outcome::Failed, "no", 340);

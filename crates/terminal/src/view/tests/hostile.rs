@@ -68,7 +68,7 @@ fn played(words: &str, style: Style, columns: usize) -> Play {
     let (good, bad) = (call(0, &evil("tool"), &arguments), call(1, &evil("tool"), &evil("no json")));
     let calls = [good, bad];
     play.asked_for(&calls);
-    play.hears(&Event::Started(&calls));
+    play.hears(&Event::Started { invocations: &calls, has_effects: true });
     play.after(40);
     play.says(&calls[0], ToolProgress::Log { message: evil("log") });
     play.says(

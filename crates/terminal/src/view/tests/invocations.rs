@@ -17,7 +17,7 @@ fn several_run_side_by_side() {
     play.asks();
     play.replied("");
     play.asked_for(&calls);
-    play.hears(&Event::Started(&calls));
+    play.hears(&Event::Started { invocations: &calls, has_effects: true });
     play.after(3000);
     let progress = |done, message: Option<&str>| {
         let message = message.map(str::to_owned);
@@ -59,7 +59,7 @@ fn narrow_lines_keep_what_matters() {
         play.asks();
         play.replied("");
         play.asked_for(&calls);
-        play.hears(&Event::Started(&calls));
+        play.hears(&Event::Started { invocations: &calls, has_effects: true });
         play.says(&calls[0], ToolProgress::Log { message: "x".repeat(300) });
         play.after(5000);
         let rows = play.rows();
@@ -156,7 +156,7 @@ fn what_runs_is_what_is_shown() {
     play.asks();
     play.replied("");
     play.asked_for(std::slice::from_ref(&asked));
-    play.hears(&Event::Started(std::slice::from_ref(&edited)));
+    play.hears(&Event::Started { invocations: std::slice::from_ref(&edited), has_effects: true });
     play.finished(&edited, Outcome::Success, "", 5);
     play.shows(&["✓ [1] io.write path=\"b\" 5 ms → nothing"]);
 }
@@ -186,7 +186,7 @@ fn everything_about_one_is_there_on_demand() {
     play.asks();
     play.replied("");
     play.asked_for(std::slice::from_ref(&one));
-    play.hears(&Event::Started(std::slice::from_ref(&one)));
+    play.hears(&Event::Started { invocations: std::slice::from_ref(&one), has_effects: true });
     play.finished(&one, Outcome::Failed, "line one\n\x1b[2Jline two", 40);
     let lines = play.view.call_in_full(1).unwrap();
     let text: Vec<String> = lines.iter().map(crate::screen::Line::text).collect();
@@ -215,7 +215,7 @@ fn many_at_once_leave_room_for_the_rest() {
     play.asks();
     play.replied("");
     play.asked_for(&calls);
-    play.hears(&Event::Started(&calls));
+    play.hears(&Event::Started { invocations: &calls, has_effects: true });
     let rows = play.rows();
     assert!(rows.len() == 12 && rows[11].contains("39 more"), "{rows:?}");
 }

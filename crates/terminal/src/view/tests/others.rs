@@ -23,7 +23,7 @@ async fn nothing_moves_while_somebody_is_asked() {
     play.asks();
     play.replied("");
     play.asked_for(std::slice::from_ref(&one));
-    play.hears(&Event::Started(std::slice::from_ref(&one)));
+    play.hears(&Event::Started { invocations: std::slice::from_ref(&one), has_effects: true });
     let Play { view, shown } = play;
     view.suspended(async || {
         assert_eq!(screen(&shown), "", "the region is away");
@@ -110,7 +110,7 @@ fn where_only_answers_are_asked_for_there_is_nothing_else() {
         play.thinks("hm");
         play.replied("");
         play.asked_for(std::slice::from_ref(&one));
-        play.hears(&Event::Started(std::slice::from_ref(&one)));
+        play.hears(&Event::Started { invocations: std::slice::from_ref(&one), has_effects: true });
         play.after(1000);
         play.finished(&one, Outcome::Success, "ok", 5);
         play.hears(&Event::Warned("careful"));
@@ -149,7 +149,7 @@ fn beside_an_answer_lines_stand_above_what_moves() {
     play.after(40);
     play.replied("The answer");
     play.asked_for(std::slice::from_ref(&one));
-    play.hears(&Event::Started(std::slice::from_ref(&one)));
+    play.hears(&Event::Started { invocations: std::slice::from_ref(&one), has_effects: true });
     assert!(!play.view.is_line_open(), "the view has ended the line");
     assert!(!play.shown.lock().unwrap().parser.screen().hide_cursor());
     types(&play.shown, "\r");

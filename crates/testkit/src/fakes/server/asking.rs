@@ -58,7 +58,7 @@ impl Session {
     }
 }
 
-fn question(kind: &str) -> (&'static str, Value) {
+pub(super) fn question(kind: &str) -> (&'static str, Value) {
     let form = |properties: Value| {
         let schema = json!({ "type": "object", "properties": properties, "required": ["city"] });
         json!({ "message": "Where\u{1b}[2J to?", "requestedSchema": schema })

@@ -11,7 +11,7 @@ const INVALID: i64 = -32602;
 /// Interval at which waiting calls check for cancellation.
 const LOOK: Duration = Duration::from_millis(2);
 /// A PNG of one red pixel.
-pub(super) const PIXEL: &str =
+const PIXEL: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 
 impl Session {
@@ -23,8 +23,8 @@ impl Session {
         }
         let number = |key: &str| arguments[key].as_u64().unwrap_or(0);
         match tool {
-            _ if self.flags.has("conformance") => self.conforms(tool, id, params),
             "ask" => self.ask(id, params),
+            "work" => self.work(id, params),
             "echo" => self.text(id, arguments["text"].as_str().unwrap_or_default()),
             "sleep" => self.after(id, Duration::from_millis(number("ms")), "woken"),
             "env" => self.text(id, &environment()),

@@ -27,6 +27,10 @@ pub(super) const KNOWN: &[(&str, &str)] = &[
     ("garbage-lines", "N: that many lines of rubbish before the first message"),
     ("garbage-bytes", "N: one line of rubbish of that length before the first message"),
     ("ask", "WHAT: offers the tool `ask`, which asks for it: `form`, `secret`, `url`, `roots`, `sample`"),
+    (
+        "tasks",
+        "offers the tool `work`, which begins a task if its client can follow one; with `ask`, the task asks",
+    ),
     // Faults of a method.
     ("mute", "METHOD: never answers it"),
     ("exit-on", "METHOD: ends (status 1) when it is called"),
@@ -36,7 +40,6 @@ pub(super) const KNOWN: &[(&str, &str)] = &[
     ("die-first", "FILE: ends at the first call of a tool, makes the file, and not again while it is there"),
     // Its tools.
     ("faulty", "offers the tools that misbehave, too"),
-    ("conformance", "offers the tools that the conformance suite asks for, and no others"),
     ("malformed", "offers tools that no client can use; or TOOL of them"),
     ("many", "N: offers so many more tools"),
     ("page", "N: lists so many tools at a time"),

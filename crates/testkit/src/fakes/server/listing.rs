@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use serde_json::{Value, json};
 
 use super::session::Session;
-use super::{conformance, malformed_tools, process};
+use super::{malformed_tools, process};
 
 /// Returns the requested page. The cursor is the number of its first tool.
 pub(super) fn page(session: &Session, params: &Value) -> Value {
@@ -33,12 +33,12 @@ fn tools(session: &Session) -> Vec<Value> {
     if let Some(file) = changed.or(flags.value("tool-file")) {
         return from_file(file);
     }
-    if flags.has("conformance") {
-        return conformance::tools(session);
-    }
     let mut tools = base();
     if flags.has("ask") {
         tools.push(tool("ask", "Asks its client", &[]));
+    }
+    if flags.has("tasks") {
+        tools.push(tool("work", "Works for so many polls", &[("polls", "integer")]));
     }
     if flags.has("faulty") {
         tools.extend(faulty());

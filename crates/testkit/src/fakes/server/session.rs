@@ -9,6 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use super::flags::Flags;
+use super::tasks::Tasks;
 use super::wire::Out;
 use super::{listing, offers, process};
 
@@ -34,12 +35,13 @@ pub(super) struct Session {
     listener: Mutex<Option<Value>>,
     /// The list of tools is another one now.
     pub(super) changed: AtomicBool,
+    pub(super) tasks: Tasks,
 }
 
 impl Session {
     pub(super) fn new(flags: Flags, out: Out) -> Arc<Self> {
-        let (cancelled, met, listener, changed) = Default::default();
-        Arc::new(Self { flags, out, cancelled, met, listener, changed })
+        let (cancelled, met, listener, changed, tasks) = Default::default();
+        Arc::new(Self { flags, out, cancelled, met, listener, changed, tasks })
     }
 
     /// Until stdin ends.
@@ -130,6 +132,7 @@ impl Session {
                 let (session, id, params) = (Arc::clone(self), id.clone(), params.clone());
                 std::thread::spawn(move || session.call(&id, &params));
             }
+            _ if modern && self.follows_task(method, id, params) => {}
             _ if self.offers(method, id, params, modern) => {}
             _ => self.unknown(id, method),
         }
@@ -137,6 +140,9 @@ impl Session {
 
     fn capabilities(&self) -> Value {
         let mut capabilities = json!({ "tools": { "listChanged": true } });
+        if self.flags.has("tasks") {
+            capabilities["extensions"] = json!({ "io.modelcontextprotocol/tasks": {} });
+        }
         offers::declare(self, &mut capabilities);
         capabilities
     }

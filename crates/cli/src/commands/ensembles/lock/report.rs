@@ -55,6 +55,7 @@ fn headline(drift: &Drift) -> String {
         DriftSubject::Ensemble => format!("- ensemble {ensemble}: its descriptor no longer exists"),
         DriftSubject::Declared => format!("~ the descriptor of {ensemble}"),
         DriftSubject::Server => format!("~ the server of {ensemble}"),
+        DriftSubject::Offers(list) => format!("~ the {} of {ensemble}", list.label()),
         DriftSubject::Tool(tool) => {
             let sign = match drift.kind {
                 DriftKind::Added => "+",
@@ -100,23 +101,12 @@ pub(super) fn json(proposal: &Proposal<'_>, done: bool) -> Value {
 }
 
 fn drift_json(proposal: &Proposal<'_>, drift: &Drift) -> Value {
-    let kind = match drift.kind {
-        DriftKind::Added => "added",
-        DriftKind::Removed => "removed",
-        DriftKind::Changed(_) => "changed",
-    };
-    let subject = match drift.subject {
-        DriftSubject::Ensemble => "ensemble",
-        DriftSubject::Declared => "declared",
-        DriftSubject::Server => "server",
-        DriftSubject::Tool(_) => "tool",
-    };
     let change = |change: Change| json!({ "pointer": change.pointer, "line": change.line });
     json!({
         "ensemble": drift.ensemble,
-        "subject": subject,
+        "subject": drift.subject.label(),
         "tool": drift.subject.tool(),
-        "kind": kind,
+        "kind": drift.kind.label(),
         "changes": drift.changes(&proposal.next).into_iter().map(change).collect::<Vec<_>>(),
     })
 }

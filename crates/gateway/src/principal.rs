@@ -1,0 +1,63 @@
+//! For whom a request is answered, and for how long.
+
+use std::fmt;
+use std::sync::Arc;
+
+use converse_canister::Digest;
+use futures_util::future::BoxFuture;
+use rmcp::RoleServer;
+use rmcp::service::RequestContext;
+
+/// For whom a request is answered.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Principal {
+    /// The user who runs the server.
+    Owner,
+    /// A digest of the token, or of issuer and subject: 64 hexadecimal digits.
+    Other(Arc<str>),
+}
+
+impl Principal {
+    /// The principal whose token, or whose issuer and subject, have this SHA-256.
+    pub fn of_digest(digest: &[u8; 32]) -> Self {
+        Self::Other(Digest(*digest).to_string().into())
+    }
+
+    /// The principal of a request: over stdio always the owner.
+    pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
+        Admitted::of(context).map_or(Self::Owner, |admitted| admitted.principal.clone())
+    }
+}
+
+/// The end of streams that would be endless.
+pub trait StreamEnd: Send + Sync {
+    /// Resolves at shutdown, or when the token of the request is no longer valid.
+    fn reached(&self) -> BoxFuture<'_, ()>;
+}
+
+/// An admitted request. An extension of the HTTP request.
+#[derive(Clone)]
+pub struct Admitted {
+    pub principal: Principal,
+    pub end: Arc<dyn StreamEnd>,
+}
+
+impl Admitted {
+    fn of(context: &RequestContext<RoleServer>) -> Option<&Self> {
+        context.extensions.get::<http::request::Parts>()?.extensions.get()
+    }
+
+    /// Resolves when a stream that answers the request must end. Never resolves for a request over stdio.
+    pub(crate) async fn stream_end(context: &RequestContext<RoleServer>) {
+        match Self::of(context) {
+            Some(admitted) => admitted.end.reached().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl fmt::Debug for Admitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admitted").field("principal", &self.principal).finish_non_exhaustive()
+    }
+}
