@@ -2,6 +2,7 @@
 import fs from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
+import { LIMIT } from "./waiting.mjs";
 
 const packages = createRequire(path.join(process.env.PANEL_PACKAGES ?? ".", "package.json"));
 const { chromium } = packages("playwright-core");
@@ -28,7 +29,7 @@ export class Visits {
     const context = beside?.context() ?? await this.browser.newContext({ viewport: { width, height }, colorScheme: theme, locale, timezoneId: "UTC", reducedMotion: "reduce", acceptDownloads: true });
     if (!beside) this.contexts.push(context);
     const page = await context.newPage();
-    page.setDefaultTimeout(15_000);
+    page.setDefaultTimeout(LIMIT);
     await page.addInitScript(watch);
     this.#guard(page, server);
     if (!beside) await page.goto(`${server.base}/?token=${encodeURIComponent(server.token)}`, { waitUntil: "commit" });

@@ -12,7 +12,7 @@ import { Model } from "./model.mjs";
 import { Line, Remote, Server } from "./server.mjs";
 
 const HERE = path.dirname(new URL(import.meta.url).pathname);
-const LIMIT = 90_000;
+const LIMIT = 180_000;
 
 const { values } = parseArgs({ options: {
   start: { type: "string" }, base: { type: "string" }, token: { type: "string", default: "" }, "model-port": { type: "string", default: "0" },

@@ -8,12 +8,16 @@ import { until } from "./waiting.mjs";
 
 const HERE = path.dirname(new URL(import.meta.url).pathname);
 
+/// A port that nobody has now. It is below those that the kernel gives to outgoing connections: while a server is away,
+/// none of them takes its port.
 async function freePort() {
-  const server = net.createServer();
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  for (;;) {
+    const port = 10_000 + Math.floor(Math.random() * 22_000), server = net.createServer();
+    const isFree = await new Promise((resolve) => server.once("error", () => resolve(false)).listen(port, "127.0.0.1", () => resolve(true)));
+    if (!isFree) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }
 
 /// An empty project directory, and a home with the settings of `settings/`, which name the model.

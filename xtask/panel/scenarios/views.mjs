@@ -239,7 +239,7 @@ export default {
     const page = await compare(open, model, question);
     await model.reached(question, 2);
     await column(page, 1).getByText("Begun.").waitFor();
-    await page.getByRole("button", { name: "Stop all" }).click();
+    await page.getByRole("button", { name: "Stop all", exact: true }).click();
     await until("both have stopped", async () => (await page.locator("section.column > header").getByText("stopped").count()) === 2);
     model.release(question);
     equal(await page.getByText("Not reached.").count(), 0);

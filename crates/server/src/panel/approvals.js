@@ -24,6 +24,7 @@ export async function render(root, params, ctx) {
   const notify = h("div");
   root.append(h("header", { class: "view-head" }, h("div", { class: "grow" }, h("h1", null, t("approvals.title")), count), notify), h("div", { class: "scroller pad", tabindex: "0", role: "region", "aria-label": t("approvals.title") }, list));
   const shown = new Map();
+  let asked = 0;
 
   const drawNotify = () => {
     if (!("Notification" in window)) return;
@@ -57,7 +58,10 @@ export async function render(root, params, ctx) {
   };
 
   const load = async () => {
+    const turn = ++asked;
     const { items } = await ctx.api.get("/api/approvals", {}, { signal: ctx.signal });
+    // An earlier answer may arrive later.
+    if (turn !== asked) return;
     const ids = new Set(items.map((item) => item.id));
     for (const [id, node] of shown) if (!ids.has(id) && !node.classList.contains("answered")) gone(node);
     for (const item of items) if (!shown.has(item.id)) { const node = entry(item); shown.set(item.id, node); list.append(node); }
@@ -71,7 +75,7 @@ export async function render(root, params, ctx) {
   const again = () => load().catch((error) => { if (error.name !== "AbortError") toast(error.message, { kind: "error" }); });
   await load();
   if (params.id) { const node = shown.get(params.id); node?.scrollIntoView({ block: "center" }); node?.focus(); }
-  const offs = [ctx.events.on("approval", again), ctx.events.on("reconnected", again),
+  const offs = [ctx.events.on("approval", again), ctx.events.on("connected", again),
     ctx.events.on("approval_resolved", ({ id }) => setTimeout(() => { const node = shown.get(id); if (node && !node.classList.contains("answered")) gone(node); }, 300))];
   return () => { for (const off of offs) off(); };
 }

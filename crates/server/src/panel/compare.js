@@ -71,7 +71,8 @@ async function comparison(root, id, ctx) {
   const found = (await Promise.all(["compare", "compared"].map((tag) => ctx.api.get("/api/sessions", { tag: `${tag}:${id}` }, { signal: ctx.signal })))).flatMap((page) => page.items);
   if (!found.length) { root.append(h("p", { class: "dim" }, t("compare.none")), h("a", { href: "#/compare" }, t("compare.new"))); return undefined; }
   const list = await models().catch(() => []);
-  found.sort((a, b) => a.created.localeCompare(b.created) || String(a.model).localeCompare(String(b.model)));
+  // The ids are in the order of the models. Times as texts are not: their fractions end with the last digit that is not 0.
+  found.sort((a, b) => (a.id < b.id ? -1 : 1));
   const mark = h("input", { type: "checkbox", checked: true, onchange: () => differences() });
   const stop = button(t("compare.stop"), { onclick: () => columns.forEach((one) => one.running && ctx.api.post(`/api/sessions/${one.item.id}/cancel`).catch(() => {})) });
   const columns = found.map((item) => column(item, list.find((one) => one.id === item.model)?.name, id, ctx, () => { differences(); stop.hidden = !columns.some((one) => one.running); }));
@@ -104,8 +105,8 @@ function column(item, title, id, ctx, onChange) {
     } catch (error) { toast(error.message, { kind: "error", hint: error.hint }); }
   } });
   const thread = createThread(scroller, ctx, { session: item.id, compact: true });
-  const me = { item, running: item.running, only, calls: [], tokens: 0, dollars: undefined, began: undefined, took: 0, question: () => question };
-  let question = "", end = item.waiting ? "waiting" : "done";
+  const me = { item, running: false, only, calls: [], tokens: 0, dollars: undefined, began: undefined, took: 0, question: () => question };
+  let question = "", end = "done";
   const usage = (one) => {
     me.tokens += (one.input_tokens ?? 0) + (one.output_tokens ?? 0);
     if (one.cost) me.dollars = (me.dollars ?? 0) + Number(one.cost.dollars);
@@ -158,7 +159,8 @@ function column(item, title, id, ctx, onChange) {
     }
     const last = full.messages.at(-1);
     if (!me.running) me.took = asked?.at && last?.at ? Math.max(0, Date.parse(last.at) - Date.parse(asked.at)) : 0;
-    if (!me.running && !full.waiting && last?.role !== "assistant") end = "failed";
+    // Not as the list said: that is older.
+    if (full.waiting) end = "waiting"; else if (!me.running && last?.role !== "assistant") end = "failed";
     thread.load(full.messages, { total: full.total });
     if (full.waiting) for (const one of (await ctx.api.get("/api/approvals", undefined, { signal: ctx.signal })).items) if (one.session === item.id) thread.ask(one);
     show();

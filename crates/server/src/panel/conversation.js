@@ -103,7 +103,7 @@ async function existing(root, params, ctx) {
 
   let lost = false;
   // Approvals that wait are shown already; any other end, such as an error, is no part of the messages.
-  ctx.api.follow(`${path}/events`, { after: `${total}.0.0${item.waiting > 0 ? "e" : ""}`, signal: ctx.signal, rest: true, onEvent: thread.apply,
+  ctx.api.follow(`${path}/events`, { after: `${total}.0.0${item.waiting > 0 && !item.running ? "e" : ""}`, signal: ctx.signal, rest: true, onEvent: thread.apply,
     onState: async (state, error) => {
       banner.hidden = state === "open";
       if (state === "lost") { lost = true; replace(banner, h("p", { class: "note warn" }, t("chat.lost"))); }

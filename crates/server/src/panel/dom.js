@@ -38,6 +38,14 @@ export function replace(node, ...children) {
   return append(node, children);
 }
 
+/// Makes `wanted` the children of `node`. Those that are there already stay, with what is open in them and the focus.
+export function arrange(node, wanted) {
+  const kept = new Set(wanted);
+  for (const child of [...node.childNodes]) if (!kept.has(child)) child.remove();
+  let at = node.firstChild;
+  for (const child of wanted) if (child === at) at = at.nextSibling; else node.insertBefore(child, at);
+}
+
 /// An icon of icons.svg. It is decoration: the control around it carries the label.
 export function icon(name) {
   const svg = document.createElementNS(SVG, "svg");

@@ -9,7 +9,7 @@ import { language, loadTexts, setLanguage, t } from "./strings.js";
 import { setTitle, setWaiting } from "./title.js";
 
 /// Events of `GET /api/events` by type: `events.on("approval", fn)` returns the function that ends it.
-/// "reconnected" is sent after a lost connection: what came in between is unknown.
+/// "connected" is sent when the stream begins, and again after a lost connection: what came before is unknown.
 function eventHub() {
   const listeners = new Map();
   return {
@@ -28,7 +28,7 @@ const VIEWS = [["#/", "nav.chat", "chat"], ["#/approvals", "nav.approvals", "han
 /// Views that a server may not have: `features` of `/api/status` says `false`.
 const OPTIONAL = { "nav.compare": "comparisons", "nav.figures": "figures", "nav.tools": "tools" };
 const THEMES = ["auto", "dark", "light"];
-let sessions, links, badge, drawer, offline, show, waiting = 0, seen;
+let sessions, links, badge, drawer, offline, show, waiting = 0, counted = 0, seen;
 
 function drawerOpen(open) {
   document.body.classList.toggle("drawer-open", open);
@@ -66,8 +66,11 @@ function drawBadge() {
 }
 
 async function countApprovals() {
+  const turn = ++counted;
   try {
     const { items } = await api.get("/api/approvals");
+    // An earlier answer may arrive later.
+    if (turn !== counted) return;
     waiting = items.length;
     drawBadge();
     const fresh = items.filter((item) => seen && !seen.has(item.id));
@@ -105,17 +108,18 @@ function build() {
 
 applyTheme();
 await loadTexts();
+// Before the first reading: what happens after it is not missed.
+followAll();
 build();
 listen(ctx, { search: () => { if (getComputedStyle(drawer).display !== "none") drawerOpen(true); sessions.focusSearch(); } });
 countApprovals();
 events.on("approval", countApprovals);
 events.on("approval_resolved", countApprovals);
-events.on("reconnected", countApprovals);
-let lost = false;
+events.on("connected", countApprovals);
 function onState(state, error) {
   offline.hidden = state === "open";
-  if (state === "lost") { lost = true; offline.textContent = t("frame.offline"); }
-  if (state === "open" && lost) { lost = false; events.emit({ type: "reconnected" }); }
+  if (state === "lost") offline.textContent = t("frame.offline");
+  if (state === "open") events.emit({ type: "connected" });
   if (state === "gone") { offline.textContent = error.status === 401 ? t("frame.access") : error.message; toast(offline.textContent, { kind: "error", hint: error.hint }); }
 }
 
@@ -130,4 +134,3 @@ function followAll() {
     onEvent(event) { events.emit(event); channel.postMessage({ event }); },
     onState(state, error) { onState(state, error); channel.postMessage({ state, error: error && { status: error.status, message: error.message, hint: error.hint } }); } }));
 }
-followAll();

@@ -1,5 +1,5 @@
 // The list of sessions: search, filters, and what can be done with each.
-import { button, debounce, h, icon, replace, roving, toast } from "./dom.js";
+import { arrange, button, debounce, h, icon, replace, roving, toast } from "./dom.js";
 import { name, visible } from "./content.js";
 import { menuButton } from "./menu.js";
 import { status } from "./state.js";
@@ -29,7 +29,7 @@ export function createSessions(root, ctx, { onPick = () => {} } = {}) {
     ofProject, h("label", { class: "field wide", for: "f-tag" }, t("sessions.tag"), tag), tags,
     h("label", { class: "field", for: "f-since" }, t("sessions.since"), since), h("label", { class: "field", for: "f-until" }, t("sessions.until"), until),
     button(t("sessions.clear"), { class: "quiet wide", onclick: () => { project.value = ""; tag.value = ""; since.value = ""; until.value = ""; refresh(); } })));
-  const places = new Set(), known = new Set();
+  const places = new Set(), known = new Set(), rows = new Map();
   let items = [], next, current, asked = 0, open = true;
 
   root.append(h("div", { class: "side-top" }, h("a", { class: "button primary", href: "#/", onclick: () => onPick() }, icon("plus"), t("sessions.new")), button(t("sessions.import"), { icon: "upload", iconOnly: true, class: "quiet", onclick: () => file.click() }), file),
@@ -67,8 +67,8 @@ export function createSessions(root, ctx, { onPick = () => {} } = {}) {
       if (turn !== asked || !open) return;
       if (keep && items.length > answer.items.length && answer.next) {
         // The newest page again: older ones that were loaded stay.
-        const ids = new Set(answer.items.map((item) => item.id)), oldest = answer.items.at(-1).updated;
-        items = [...answer.items, ...items.filter((item) => !ids.has(item.id) && item.updated <= oldest)];
+        const ids = new Set(answer.items.map((item) => item.id)), oldest = Date.parse(answer.items.at(-1).updated);
+        items = [...answer.items, ...items.filter((item) => !ids.has(item.id) && Date.parse(item.updated) <= oldest)];
       } else {
         items = cursor ? [...items, ...answer.items] : answer.items;
         next = answer.next;
@@ -81,34 +81,61 @@ export function createSessions(root, ctx, { onPick = () => {} } = {}) {
   }
 
   function draw() {
-    const focused = document.activeElement?.closest?.("a.session")?.dataset.id;
+    const focused = document.activeElement;
     for (const item of items) {
       learn(item.project);
       for (const label of item.tags ?? []) if (!known.has(label) && known.size < 200) { known.add(label); tags.append(h("option", { value: label })); }
     }
+    const ids = new Set(items.map((item) => item.id));
+    for (const id of rows.keys()) if (!ids.has(id)) rows.delete(id);
     let last;
-    const rows = items.flatMap((item) => {
+    const nodes = items.flatMap((item) => {
       const heading = filtered() ? undefined : group(item.updated);
       const out = heading && heading !== last ? [h("h2", { class: "dim" }, heading)] : [];
       last = heading;
-      return [...out, row(item)];
+      if (!rows.has(item.id)) rows.set(item.id, createRow());
+      return [...out, rows.get(item.id)(item)];
     });
-    replace(list, rows.length ? rows : h("p", { class: "dim empty" }, t(filtered() ? "sessions.none" : "sessions.empty")), next && button(t("sessions.more"), { class: "quiet more", onclick: () => fetchPage(next) }));
+    if (!nodes.length) nodes.push(h("p", { class: "dim empty" }, t(filtered() ? "sessions.none" : "sessions.empty")));
+    if (next) nodes.push(button(t("sessions.more"), { class: "quiet more", onclick: () => fetchPage(next) }));
+    arrange(list, nodes);
     if (filtered()) count.textContent = next ? t("sessions.foundMore", { n: items.length }) : t("sessions.found", { n: items.length });
     rove();
-    if (focused) list.querySelector(`a.session[data-id="${CSS.escape(focused)}"]`)?.focus();
+    // One that has moved has lost it.
+    if (list.contains(focused) && focused !== document.activeElement) focused.focus();
   }
 
-  function row(item) {
+  /// A row stays as long as its session is listed: a list that is read again takes no open menu away, and no click.
+  function createRow() {
+    const link = h("a", { class: "session", onclick: () => onPick() }), node = h("div", { class: "session-row" }, link);
+    let item, label;
+    const commands = async () => (await import("./commands.js")).sessionMenu(ctx, item, { changed: refresh, gone: () => { refresh(); if (item.id === current) ctx.go("#/"); } });
+    return (to) => {
+      item = to;
+      drawLink(link, item);
+      if (label !== titleOf(item)) {
+        label = titleOf(item);
+        node.querySelector(":scope > .menu-box")?.remove();
+        link.after(menuButton(t("sessions.actions", { name: label.slice(0, 60) }), commands));
+      }
+      for (const hit of node.querySelectorAll(":scope > .hit")) hit.remove();
+      node.append(...(item.hits ?? []).slice(0, 3).map((hit) => h("a", { class: "hit", href: `#/s/${encodeURIComponent(item.id)}?message=${hit.message}`, onclick: () => onPick() }, marked(hit.excerpt))));
+      return node;
+    };
+  }
+
+  function drawLink(link, item) {
     const state = item.waiting > 0 ? h("span", { class: "badge", title: t("sessions.waiting") }, String(item.waiting), h("span", { class: "hidden" }, ` ${t("sessions.waiting")}`))
       : item.running ? h("span", { class: "dot", title: t("sessions.running") }, h("span", { class: "hidden" }, t("sessions.running"))) : null;
     const today = Date.now() - new Date(item.updated).getTime() < 86_400_000;
-    const link = h("a", { class: "session", href: `#/s/${encodeURIComponent(item.id)}`, dataset: { id: item.id }, "aria-current": item.id === current ? "page" : null, onclick: () => onPick() },
-      h("span", { class: "session-name" }, name(titleOf(item).slice(0, 160))),
+    link.href = `#/s/${encodeURIComponent(item.id)}`;
+    link.dataset.id = item.id;
+    mark(link);
+    replace(link, h("span", { class: "session-name" }, name(titleOf(item).slice(0, 160))),
       h("span", { class: "session-facts dim" }, h("time", { datetime: item.updated }, when(item.updated, today ? { timeStyle: "short" } : { day: "numeric", month: "short" })), (item.tags ?? []).slice(0, 3).map((label) => h("span", { class: "chip" }, name(label.slice(0, 24)))), item.problem && icon("warn")), state);
-    const hits = (item.hits ?? []).slice(0, 3).map((hit) => h("a", { class: "hit", href: `#/s/${encodeURIComponent(item.id)}?message=${hit.message}`, onclick: () => onPick() }, marked(hit.excerpt)));
-    return h("div", { class: "session-row" }, link, menuButton(t("sessions.actions", { name: titleOf(item).slice(0, 60) }), async () => (await import("./commands.js")).sessionMenu(ctx, item, { changed: refresh, gone: () => { refresh(); if (item.id === current) ctx.go("#/"); } })), hits);
   }
+
+  const mark = (link) => { if (link.dataset.id === current) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current"); };
 
   function marked(excerpt) {
     const text = String(excerpt ?? ""), wanted = search.value.trim().toLowerCase(), at = wanted ? text.toLowerCase().indexOf(wanted) : -1;
@@ -126,12 +153,12 @@ export function createSessions(root, ctx, { onPick = () => {} } = {}) {
 
   const refresh = () => fetchPage();
   const soon = debounce(() => fetchPage(undefined, true), 300);
-  const offs = [ctx.events.on("session", soon), ctx.events.on("approval", soon), ctx.events.on("approval_resolved", soon), ctx.events.on("reconnected", soon), ctx.events.on("changed", soon)];
+  const offs = [ctx.events.on("session", soon), ctx.events.on("approval", soon), ctx.events.on("approval_resolved", soon), ctx.events.on("connected", soon), ctx.events.on("changed", soon)];
   refresh();
   return {
     current(id) {
       current = id;
-      for (const link of list.querySelectorAll("a.session")) if (link.dataset.id === id) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+      list.querySelectorAll("a.session").forEach(mark);
     },
     focusSearch: () => search.focus(),
     destroy() { open = false; for (const off of offs) off(); },

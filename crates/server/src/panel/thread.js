@@ -425,7 +425,7 @@ export function createThread(root, ctx, { session, model, compact = false, actio
         const start = Math.min(from, last ? Number(last.dataset.index) + (last.classList.contains("assistant") ? 0 : 1) : from);
         const answer = await ctx.api.get(`/api/sessions/${encodeURIComponent(session)}`, { from: start, limit: SETTLED }, { signal: ctx.signal });
         if (destroyed || turn !== settling || running) return;
-        const waiting = [...forms.values()];
+        const waiting = [...forms.values()], focused = document.activeElement;
         for (const node of [...list.children]) if (Number(node.dataset.index) >= start) node.remove();
         live.replaceChildren();
         liveFrom = undefined;
@@ -436,6 +436,7 @@ export function createThread(root, ctx, { session, model, compact = false, actio
         total = answer.total ?? start + answer.messages.length;
         end = Math.min(total, start + SETTLED);
         for (const { approval } of waiting) ask(approval);
+        if (focused !== document.activeElement && root.contains(focused)) focused.focus({ preventScroll: true });
         footers();
         onState({ running, session: answer });
       } else if (from !== undefined) {
@@ -463,12 +464,18 @@ export function createThread(root, ctx, { session, model, compact = false, actio
       cards.set(card.call.id, card);
       live.append(h("article", { class: "msg assistant", dataset: { index: "" } }, h("div", { class: "body" }, h("div", { class: "cards" }, card.node))));
     }
-    if (forms.get(approval.id)?.card === card && card.asking()) return;
-    forms.set(approval.id, { approval, card });
+    const known = forms.get(approval.id);
+    if (known?.card === card && card.asking()) return;
+    const asked = { approval, card, form: known?.form };
+    forms.set(approval.id, asked);
     card.setState("waiting");
-    const { decisionForm } = await import("./decision.js");
-    if (destroyed || forms.get(approval.id)?.card !== card) return;
-    card.ask(decisionForm(approval, (answer) => ctx.api.post(`/api/approvals/${encodeURIComponent(approval.id)}`, answer), { titled: true }));
+    // A card that is drawn again keeps the form, with what was written into it.
+    if (!asked.form) {
+      const { decisionForm } = await import("./decision.js");
+      if (destroyed || forms.get(approval.id) !== asked) return;
+      asked.form = decisionForm(approval, (answer) => ctx.api.post(`/api/approvals/${encodeURIComponent(approval.id)}`, answer), { titled: true });
+    }
+    card.ask(asked.form);
     stick();
   }
 

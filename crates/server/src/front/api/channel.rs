@@ -1,6 +1,6 @@
 //! Who follows a session: the events of the turn that runs, and the clients that read them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ pub(in crate::front) struct Channels {
 #[derive(Debug, Default)]
 pub(super) struct Channel {
     pub(super) turn: Option<RunningTurn>,
-    /// Number of turns that have begun, and of those that have ended.
+    /// How often [`Stage`] has changed.
     changes: u64,
     /// The last event of the last turn, and when it came.
     last: Option<(Instant, Value)>,
@@ -46,10 +46,37 @@ pub(super) struct Channel {
 #[derive(Debug)]
 pub(super) struct RunningTurn {
     pub(super) interrupt: Interrupt,
-    /// Messages of the session when it began.
-    pub(super) began: usize,
+    /// Messages of the session when it began; `None` until it has read them.
+    pub(super) began: Option<usize>,
     /// Cancelled when a client follows the session.
     pub(super) followed: CancellationToken,
+}
+
+/// What a reading of a session depends on: a turn that begins or ends meanwhile makes it a mixture.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Stage {
+    changes: u64,
+    pub(super) is_running: bool,
+    /// Messages before the turn that runs, if it has read them.
+    pub(super) began: Option<usize>,
+}
+
+/// Readings of a session until one is taken as it is.
+const MAX_READINGS: usize = 8;
+
+/// Reads until no turn began or ended meanwhile.
+pub(super) fn at_one_stage<T>(stage: impl Fn() -> Stage, mut read: impl FnMut(Stage) -> T) -> T {
+    let mut before = stage();
+    let mut found = read(before);
+    for _ in 1..MAX_READINGS {
+        let after = stage();
+        if after == before {
+            break;
+        }
+        found = read(after);
+        before = after;
+    }
+    found
 }
 
 impl Channel {
@@ -86,6 +113,14 @@ impl Channel {
         self.changes += 1;
     }
 
+    /// Notes how many messages the session had before the turn.
+    pub(super) fn began(&mut self, messages: usize) {
+        if let Some(turn) = &mut self.turn {
+            turn.began = Some(messages);
+            self.changes += 1;
+        }
+    }
+
     /// Ends the turn. Its events are in the session, apart from the last one.
     pub(super) fn end(&mut self, last: Value) {
         self.log.clear();
@@ -95,9 +130,9 @@ impl Channel {
         self.last = Some((Instant::now(), last));
     }
 
-    /// What events of the session depend on: the turns so far, and where the one that runs began.
-    pub(super) fn version(&self) -> (u64, Option<usize>) {
-        (self.changes, self.turn.as_ref().map(|turn| turn.began))
+    pub(super) fn stage(&self) -> Stage {
+        let began = self.turn.as_ref().and_then(|turn| turn.began);
+        Stage { changes: self.changes, is_running: self.turn.is_some(), began }
     }
 
     /// The last event of the last turn, if it ended here a short time ago.
@@ -142,8 +177,20 @@ impl Channels {
 
     /// Returns whether a turn runs in the session.
     pub(super) fn is_running(&self, principal: &Principal, session: Uuid) -> bool {
+        self.stage(principal, session).is_running
+    }
+
+    /// Returns the sessions in which a turn runs.
+    pub(super) fn running(&self, principal: &Principal) -> HashSet<Uuid> {
         let sessions = self.sessions.lock();
-        sessions.get(&(principal.clone(), session)).is_some_and(|channel| channel.lock().turn.is_some())
+        let own =
+            sessions.iter().filter(|((of, _), channel)| of == principal && channel.lock().turn.is_some());
+        own.map(|((_, session), _)| *session).collect()
+    }
+
+    pub(super) fn stage(&self, principal: &Principal, session: Uuid) -> Stage {
+        let sessions = self.sessions.lock();
+        sessions.get(&(principal.clone(), session)).map(|channel| channel.lock().stage()).unwrap_or_default()
     }
 
     pub(super) fn follow_everything(&self, principal: &Principal, reader: EventSender) {
@@ -159,5 +206,32 @@ impl Channels {
         if let Some(readers) = self.everything.lock().get_mut(principal) {
             readers.retain(|reader| reader.send(bytes.clone()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_session_is_read_again_if_a_turn_began_or_ended_meanwhile() {
+        let (changes, readings) = (Cell::new(0), Cell::new(0));
+        let stage = || Stage { changes: changes.get(), is_running: changes.get() % 2 == 1, began: None };
+        let read = |upto: u64| {
+            readings.set(0);
+            at_one_stage(stage, |stage| {
+                readings.set(readings.get() + 1);
+                changes.set((changes.get() + 1).min(upto));
+                stage
+            })
+        };
+        assert_eq!((read(3), readings.get()), (Stage { changes: 3, is_running: true, began: None }, 4));
+        assert_eq!(read(3), stage());
+        assert_eq!(readings.get(), 1);
+        // A session that changes all the time is not read for ever.
+        read(u64::MAX);
+        assert_eq!(readings.get(), MAX_READINGS);
     }
 }

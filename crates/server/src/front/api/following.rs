@@ -8,6 +8,7 @@ use converse_host::turn::sessions;
 use converse_session::{Store, Uuid};
 use serde_json::Value;
 
+use super::channel::Stage;
 use super::failure::ApiFailure;
 use super::message::Markdown;
 use super::narrator::{Position, missed, missed_end};
@@ -57,30 +58,24 @@ impl Front {
         }
         // A session that is read while a turn begins or ends lacks a part.
         let (earlier, mut channel) = loop {
-            let (version, last) = {
+            let (stage, last) = {
                 let channel = channel.lock();
-                (channel.version(), channel.last())
+                (channel.stage(), channel.last())
             };
             let earlier = match after {
                 Some(position) => {
                     let waiting = caller.waiting()?.read(session).filter(|waiting| waiting.open() > 0);
                     let interrupts = waiting.map(|waiting| waiting.interrupts);
                     let interrupts = interrupts.unwrap_or_default();
-                    let earlier = Earlier {
-                        session,
-                        position,
-                        began: version.1,
-                        last,
-                        interrupts,
-                        markdown: self.markdown,
-                    };
+                    let earlier =
+                        Earlier { session, position, stage, last, interrupts, markdown: self.markdown };
                     let store = store.clone();
                     blocking(move || earlier.events(&store)).await?
                 }
                 None => Vec::new(),
             };
             let channel = channel.lock();
-            if channel.version() == version {
+            if channel.stage() == stage {
                 break (earlier, channel);
             }
         };
@@ -98,8 +93,7 @@ impl Front {
 struct Earlier {
     session: Uuid,
     position: Position,
-    /// Messages before the turn that runs.
-    began: Option<usize>,
+    stage: Stage,
     /// The last event of the last turn.
     last: Option<Value>,
     interrupts: Vec<Value>,
@@ -108,16 +102,17 @@ struct Earlier {
 
 impl Earlier {
     fn events(self, store: &Store) -> Vec<Bytes> {
-        let Self { session, position, began, last, interrupts, markdown } = self;
+        let Self { session, position, stage, last, interrupts, markdown } = self;
         let loaded = store.read_waiting(session).ok();
         let shared: Vec<InvocationId> =
             store.metadata(session).map(|metadata| metadata.shared).unwrap_or_default();
         let canisters = loaded.as_ref().map_or(&[][..], |loaded| loaded.transcript.as_slice());
-        let until = began.unwrap_or(canisters.len()).min(canisters.len());
+        // A turn that has not read the session yet has added nothing to it.
+        let until = stage.began.unwrap_or(canisters.len()).min(canisters.len());
         let whole = canisters.get(..until).unwrap_or_default();
         let id = session.to_string();
         let mut batches = missed(whole, position, &id, markdown, &shared);
-        if began.is_none() {
+        if !stage.is_running {
             batches.extend(missed_end(whole, position, &id, last, &interrupts));
         }
         batches.into_iter().map(|batch| batch.bytes).collect()

@@ -227,7 +227,7 @@ impl Front {
                 return Err(ApiFailure::busy());
             }
             let followed = followed.clone();
-            channel.begin(RunningTurn { interrupt: interrupt.clone(), began: 0, followed });
+            channel.begin(RunningTurn { interrupt: interrupt.clone(), began: None, followed });
         }
         // Not before the session is free: the rules of a running turn would be replaced. Nothing fails from here on.
         let mut roster = self.roster_of(caller, session, &agent.roster);
@@ -429,9 +429,7 @@ impl RunObserver {
 impl Observer for RunObserver {
     fn began(&mut self, transcript: &Transcript) {
         let messages = transcript.as_slice().len();
-        if let Some(turn) = &mut self.channel.lock().turn {
-            turn.began = messages;
-        }
+        self.channel.lock().began(messages);
         let (session, run) = (self.session.to_string(), self.run.clone());
         let narrator = Narrator::new(session, run, messages, self.front.markdown);
         let narrator = narrator.sharing(self.shared.clone(), &transcript.open());

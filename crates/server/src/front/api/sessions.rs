@@ -10,10 +10,12 @@ use converse_session::{
 };
 use http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Caller;
+use super::channel::at_one_stage;
 use super::failure::ApiFailure;
 use super::message::{messages, usage_json};
 use super::parameters::Parameters;
@@ -42,6 +44,16 @@ struct At {
     at: usize,
 }
 
+/// Reads where a page ended. Times as texts are not in order: their fractions end with the last digit that is not 0.
+fn place_of(cursor: &str) -> Option<(Timestamp, Uuid)> {
+    let (updated, id) = cursor.split_once('~')?;
+    Some((updated.parse().ok()?, id.parse().ok()?))
+}
+
+fn invalid_cursor() -> ApiFailure {
+    ApiFailure::bad_request("the cursor is not valid")
+}
+
 fn parsed<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, ApiFailure> {
     serde_json::from_slice(body).map_err(|error| ApiFailure::bad_request(error.to_string()))
 }
@@ -54,8 +66,11 @@ impl Front {
         let words = query.text("text");
         let words = words.and_then(|words| Query::new(words.split_whitespace(), Within::All));
         let hits = words.map(|words| store.search(&words, MAX_HITS).map(|found| found.hits)).transpose()?;
+        // Before the sessions are read: a turn that began before them and has ended since had no message yet.
+        let running = self.channels.running(&caller.principal);
         let summaries = store.list()?;
-        let cursor = query.text("cursor");
+        let cursor =
+            query.text("cursor").map(|text| place_of(text).ok_or_else(invalid_cursor)).transpose()?;
         let of_project = |summary: &Summary| {
             query.text("project").is_none_or(|one| summary.metadata.project.as_deref() == Some(one))
         };
@@ -68,12 +83,11 @@ impl Front {
                 && query.text("until").is_none_or(|until| updated.as_str() <= format!("{until}~").as_str());
             let found = hits.as_ref().is_none_or(|hits| hits.iter().any(|hit| hit.session == summary.id));
             // A turn that has just begun has no message yet.
-            let is_there = !summary.hollow || self.channels.is_running(&caller.principal, summary.id);
+            let is_there = !summary.hollow || running.contains(&summary.id);
             is_there && tagged && in_time && found && of_project(summary)
         };
-        let place = |summary: &Summary| format!("{}~{}", summary.updated, summary.id);
-        let mut listed =
-            summaries.iter().filter(wanted).filter(|one| cursor.is_none_or(|at| place(one).as_str() < at));
+        let is_after = |one: &&Summary| cursor.is_none_or(|at| (one.updated, one.id) < at);
+        let mut listed = summaries.iter().filter(wanted).filter(is_after);
         let page: Vec<&Summary> = listed.by_ref().take(limit).collect();
         let items: Vec<Value> = page
             .iter()
@@ -89,7 +103,8 @@ impl Front {
                 item
             })
             .collect();
-        let next = listed.next().and_then(|_| page.last().map(|last| place(last)));
+        let next =
+            listed.next().and_then(|_| page.last().map(|last| format!("{}~{}", last.updated, last.id)));
         let mut body = json!({ "items": items });
         if let Some(next) = next {
             body["next"] = json!(next);
@@ -99,6 +114,8 @@ impl Front {
 
     fn item(&self, caller: &Caller, summary: &Summary) -> Value {
         let Metadata { name, tags, model, project, totals, .. } = &summary.metadata;
+        // Before what waits: a turn that has ended has written that down.
+        let is_running = self.channels.is_running(&caller.principal, summary.id);
         let waiting =
             caller.waiting().ok().and_then(|files| files.read(summary.id)).map_or(0, |one| one.open());
         let mut item = json!({
@@ -108,7 +125,7 @@ impl Front {
             "updated": summary.updated.to_string(),
             "messages": summary.canisters,
             "tags": tags,
-            "running": self.channels.is_running(&caller.principal, summary.id),
+            "running": is_running,
             "waiting": waiting,
         });
         let more = [
@@ -150,12 +167,14 @@ impl Front {
     ) -> Result<Reply, ApiFailure> {
         let limit = query.number("limit")?.unwrap_or(200).clamp(1, MAX_MESSAGES);
         let store = sessions::required(&caller.world)?;
-        // An invocation that runs has no result yet.
-        let is_running = self.channels.is_running(&caller.principal, id);
-        let loaded = if is_running { store.read_running(id)? } else { store.read_waiting(id)? };
+        let stage = || self.channels.stage(&caller.principal, id);
+        let (loaded, mut body) = at_one_stage(stage, |stage| {
+            // An invocation that runs has no result yet.
+            let loaded = if stage.is_running { store.read_running(id)? } else { store.read_waiting(id)? };
+            Ok::<_, ApiFailure>((loaded, self.item_of(caller, &store, id)?))
+        })?;
         let total = loaded.transcript.as_slice().len();
         let from = query.number("from")?.unwrap_or_else(|| first_shown(loaded.transcript.as_slice(), limit));
-        let mut body = self.item_of(caller, &store, id)?;
         body["total"] = json!(total);
         let mut list = messages(&loaded, &id.to_string(), from, limit, self.markdown);
         let shared = store.metadata(id).map(|metadata| metadata.shared).unwrap_or_default();
