@@ -1,6 +1,6 @@
 //! Counting the processes of a child's group.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use rustix::process::getpid;
 
@@ -12,7 +12,7 @@ pub struct GroupCounter {
     pub(crate) group: u32,
 }
 
-/// Number of living processes and threads in a group. At most a few thousand processes are counted.
+/// Number of living processes and threads in a group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GroupSize {
     pub processes: usize,
@@ -59,23 +59,45 @@ pub fn counting_method() -> CountingMethod {
 }
 
 impl GroupCounter {
-    /// Counts now. Processes whose parent exited were adopted by this process, so all are found below it.
-    pub fn count(&self) -> GroupSize {
+    /// Returns whether the group has more processes or threads than `most`. Counts no further than that: a group that
+    /// grows faster than it is counted would be counted without end.
+    pub fn exceeds(&self, most: GroupSize) -> bool {
         match counting_method() {
-            CountingMethod::ByParents => {
-                self.count_among(&process_tree::descendants([getpid().as_raw_nonzero().get()]))
+            CountingMethod::ByParents => self.exceeds_below(getpid().as_raw_nonzero().get(), most),
+            CountingMethod::ByGroup => {
+                let mut size = GroupSize::default();
+                process_tree::all_processes().values().any(|process| self.is_over(process, &mut size, most))
             }
-            CountingMethod::ByGroup => self.count_among(&process_tree::all_processes()),
-            CountingMethod::Not => GroupSize::default(),
+            CountingMethod::Not => false,
         }
     }
 
-    fn count_among(&self, processes: &BTreeMap<i32, Process>) -> GroupSize {
-        let table = processes.values().filter(|process| u32::try_from(process.group) == Ok(self.group));
-        table.fold(GroupSize::default(), |size, process| GroupSize {
-            processes: size.processes + 1,
-            threads: size.threads + usize::try_from(process.threads).unwrap_or(usize::MAX),
-        })
+    /// Processes whose parent exited were adopted by this process, so all are found below it. Those that are nearest come
+    /// first: there are many of them where a group grows, and each is read before the children of any.
+    fn exceeds_below(&self, root: i32, most: GroupSize) -> bool {
+        let (mut size, mut seen, mut level) = (GroupSize::default(), BTreeSet::new(), vec![root]);
+        while !level.is_empty() {
+            level.retain(|id| seen.insert(*id));
+            let alive = level.iter().filter_map(|id| process_tree::process(*id)).filter(|one| !one.dead);
+            let mut parents = Vec::new();
+            for process in alive {
+                if self.is_over(&process, &mut size, most) {
+                    return true;
+                }
+                parents.push(process.id);
+            }
+            level = parents.into_iter().flat_map(process_tree::children).collect();
+        }
+        false
+    }
+
+    /// Adds a process of the group to `size`, and returns whether that is more than `most`.
+    fn is_over(&self, process: &Process, size: &mut GroupSize, most: GroupSize) -> bool {
+        if u32::try_from(process.group) == Ok(self.group) {
+            size.processes += 1;
+            size.threads += usize::try_from(process.threads).unwrap_or(usize::MAX);
+        }
+        size.processes > most.processes || size.threads > most.threads
     }
 }
 
@@ -94,10 +116,14 @@ mod tests {
         // Both are there by then.
         std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut [0]).unwrap();
         let counter = GroupCounter { group: shell.id() };
-        let expected = GroupSize { processes: 3, threads: 3 };
-        assert_eq!(counter.count_among(&process_tree::all_processes()), expected);
-        if counting_method() == CountingMethod::ByParents {
-            assert_eq!(counter.count(), expected);
+        let root = i32::try_from(std::process::id()).unwrap();
+        for (processes, threads, is_over) in [(3, 3, false), (2, 3, true), (3, 2, true)] {
+            let (most, mut size) = (GroupSize { processes, threads }, GroupSize::default());
+            let mut all = process_tree::all_processes().into_values();
+            assert_eq!(all.any(|one| counter.is_over(&one, &mut size, most)), is_over, "{most:?}");
+            if counting_method() == CountingMethod::ByParents {
+                assert_eq!(counter.exceeds_below(root, most), is_over, "{most:?}");
+            }
         }
         let group = rustix::process::Pid::from_child(&shell);
         rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();

@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use converse_process::sandbox::Limits;
-use converse_process::{Child, GroupCounter};
+use converse_process::{Child, GroupCounter, GroupSize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::{sleep, timeout};
@@ -23,8 +23,9 @@ const MAX_STDOUT: usize = 16 * 1024 * 1024;
 const GRACE: Duration = Duration::from_millis(400);
 /// How long the output is awaited after the end of the program: processes that it left running may hold the pipe.
 const LEFTOVER: Duration = Duration::from_millis(500);
-/// How often a program in a sandbox is counted.
-const COUNT: Duration = Duration::from_millis(100);
+/// How often a program in a sandbox is counted. A fork bomb that has taken the processors leaves no time to count it, so
+/// it must be found while it is small.
+const COUNT: Duration = Duration::from_millis(25);
 
 /// Runs the program and returns its answer. `most` limits its processes and threads.
 pub(super) async fn run(
@@ -93,8 +94,7 @@ async fn too_many_processes(counter: GroupCounter, most: Option<Limits>) -> End 
     let Some(most) = most else { return std::future::pending().await };
     loop {
         sleep(COUNT).await;
-        let size = counter.count();
-        if size.processes > most.processes || size.threads > most.threads {
+        if counter.exceeds(GroupSize { processes: most.processes, threads: most.threads }) {
             return End::Crowded(most);
         }
     }
