@@ -162,7 +162,8 @@ async fn a_heir_that_keeps_the_pipe_open_does_not_keep_calls_waiting() {
 
 #[tokio::test]
 async fn a_server_that_closes_a_pipe_and_lives_on_is_noticed() {
-    let answered = r#"say '{"content":[]}'; exec <&-; sleep 3600"#;
+    // Closed before the answer: what is written to a pipe before its reader leaves is lost without an error.
+    let answered = r#"exec <&-; say '{"content":[]}'; sleep 3600"#;
     for (closes, answers, wanted) in [("exec >&-; sleep 3600", 0, "output"), (answered, 1, "input")] {
         let web = server(closes);
         let tools = web.connect().await.unwrap();
