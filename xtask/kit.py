@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import random
 import re
 import shlex
 import shutil
@@ -157,9 +158,18 @@ def until(what, limit, is_so, every=0.02):
 
 
 def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """Returns a port that nobody has now. It is below those that the kernel gives to outgoing connections: while a server is
+    away, none of them takes its port."""
+    while True:
+        port = random.randrange(10_000, 32_000)
+        with socket.socket() as listener:
+            # A connection that has just ended does not count, as for the servers.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                listener.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def listens(port):
@@ -178,7 +188,7 @@ class Remote:
         words = [str(word).replace("{port}", str(self.port)) for word in words]
         self.program = Program(words, cwd=cwd or self.home.name, env=env)
         try:
-            until(self.output, 20, lambda: self.program.child.poll() is not None or listens(self.port), every=0.05)
+            until(self.output, 60, lambda: self.program.child.poll() is not None or listens(self.port), every=0.05)
             if self.program.child.poll() is not None:
                 raise Failed(f"`{words[0]}` does not listen: {self.output()}")
         except Failed:
@@ -201,7 +211,7 @@ class Remote:
     def end(self):
         """Asks the server to end, and returns what is wrong with how it does."""
         self.program.signal(signal.SIGTERM)
-        ran = self.program.end(20)
+        ran = self.program.end(60)
         if ran.late:
             return ["expected: told to end, it ends"]
         return [] if ran.code == 0 else [f"expected: told to end, it ends well, and not with {ran.code}"]

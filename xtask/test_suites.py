@@ -329,11 +329,14 @@ class Replicas(unittest.TestCase):
         noted = [one.number for one in good]
         away, there = (rig.Called("piped", 1, began, began + 0.1, "not sent") for began in (10.5, 15))
         mute = rig.Called("piped", 1, 10.5, 10.6, "hung up", lost=True)
-        late = rig.Absence("piped", 60, 61)
+        late, slow = rig.Absence("piped", 60, 61), rig.Called("piped", 1, 65, 65.1, "not sent")
         for count, calls, numbers, away_too in [
             (0, good, noted, []), (0, [*good, away], noted, []), (1, [*good, there], noted, []),
             (1, [*good, mute], noted, []), (1, good, [*noted, noted[0]], []), (1, good, noted[1:], []),
-            (1, good, noted, [late]), (1, [*good, rig.Called("piped", 7, 60.5, 64, "")], [*noted, 7], [late]),
+            (1, good, noted, [late]), (1, [*good, rig.Called("piped", 7, 60.5, 72, "")], [*noted, 7], [late]),
+            # On a slow machine: until it is used again, and no longer.
+            (0, [*good, slow, rig.Called("piped", 7, 60.5, 66, "")], [*noted, 7], [late]),
+            (1, [*good, slow, rig.Called("piped", 7, 60.5, 64, "")], [*noted, 7], [late]),
         ]:  # fmt: skip
             self.assertEqual(len(rig.problems(calls, numbers, absences + away_too)), count)
         self.assertEqual(len(rig.problems(good, noted, absences[:-1])), 1)

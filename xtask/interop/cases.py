@@ -78,7 +78,7 @@ def post(port, tool, arguments):
     params = {"name": name, "arguments": arguments, "_meta": meta}
     headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
     headers |= {"mcp-protocol-version": version, "mcp-method": "tools/call", "mcp-name": name}
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT)
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
     connection.request("POST", "/mcp", body, headers)
     return connection

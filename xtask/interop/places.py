@@ -10,7 +10,8 @@ from pathlib import Path
 import kit
 from servers import CANARY
 
-LIMIT = 60
+# Seconds for one run, also on a machine with other work.
+LIMIT = 120
 
 
 class Site:
@@ -67,7 +68,7 @@ class Traces:
                 found[int(entry.name)] = said[0].replace(b"\0", b" ").decode(errors="replace").strip()
         return found
 
-    def left(self, within=3):
+    def left(self, within=15):
         """Returns what is still there after a time, and kills it: the next run starts clean."""
         end = time.monotonic() + within
         while (found := self.find()) and time.monotonic() < end:

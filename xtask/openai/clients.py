@@ -16,7 +16,7 @@ MODEL = "loopback/model-a"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 WEATHER = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TOOLS = [{"type": "function", "function": {"name": "weather", "description": "The weather", "parameters": WEATHER}}]
-client = openai.OpenAI(base_url=BASE, api_key=TOKEN, max_retries=0, timeout=60)
+client = openai.OpenAI(base_url=BASE, api_key=TOKEN, max_retries=0, timeout=120)
 
 
 def user(content):
@@ -156,7 +156,7 @@ def continued():
 
 def background():
     answer = respond("plain", background=True)
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while answer.status in ("queued", "in_progress") and time.monotonic() < end:
         time.sleep(0.05)
         answer = client.responses.retrieve(answer.id)
@@ -265,7 +265,7 @@ def llm(*words):
         Path(home, "keys.json").write_text(json.dumps({"ours": TOKEN}))
         program = Path(sys.executable).parent / "llm"
         env = {**os.environ, "LLM_USER_PATH": home, "HOME": home}
-        return subprocess.run([program, *words], env=env, cwd=home, capture_output=True, text=True, timeout=60, input="")
+        return subprocess.run([program, *words], env=env, cwd=home, capture_output=True, text=True, timeout=120, input="")
 
 
 def llm_says(words, text):

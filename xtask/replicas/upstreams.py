@@ -24,13 +24,18 @@ CLIENTS = 50
 # Between two calls of a client: the load is there to meet each moment, not to fill the machine.
 PAUSE = 0.1
 # A call that takes longer counts as lost.
-PATIENCE = 30
-# A server must be in use again so soon after it is back.
-RECOVERY = 2
+PATIENCE = 60
+# A server must be in use again so soon after it is back, also on a machine with other work: a gateway that has given up, or
+# waits longer after each death, is seen all the same.
+RECOVERY = 10
+# So long after a server is back, or until it was used again if that is longer, its calls may still fail.
+SETTLING = 2
 # How long the server over HTTP is away.
 AWAY = 1
-# The gateway once gave up after four deaths of a server.
+# The gateway once gave up after four deaths of a server. The load goes on until there were so many, up to so many times as
+# long as it should.
 DEATHS = 5
+LONGER = 4
 SHARES = {"piped": 25, "remote": 20, "late": 5}
 
 
@@ -56,14 +61,15 @@ class Absence:
 
 
 class Client(threading.Thread):
-    def __init__(self, port, server, first, end):
+    """Calls a server until `over` is set."""
+
+    def __init__(self, port, server, first, over=None):
         super().__init__(daemon=True)
-        self.port, self.server, self.number, self.end = port, server, first, end
+        self.port, self.server, self.number, self.over = port, server, first, over
         self.called, self.kept = [], None
-        self.start()
 
     def run(self):
-        while time.monotonic() < self.end:
+        while not self.over.wait(PAUSE):
             self.number += 1
             began, wrong, lost = time.monotonic(), "", False
             try:
@@ -71,7 +77,15 @@ class Client(threading.Thread):
             except (OSError, http.client.HTTPException, ValueError) as error:
                 wrong, lost, self.kept = f"{type(error).__name__}: {error}", True, None
             self.called.append(Called(self.server, self.number, began, time.monotonic(), wrong, lost))
-            time.sleep(PAUSE)
+
+    def is_answered(self):
+        """Makes one call, which does not count."""
+        self.number += 1
+        try:
+            return not self.call()
+        except (OSError, http.client.HTTPException, ValueError):
+            self.kept = None
+            return False
 
     def call(self):
         """Returns what is wrong with the answer."""
@@ -104,20 +118,21 @@ def problems(called, noted, absences):
     if lost := [one for one in called if one.lost]:
         found.append(f"{len(lost)} calls were not answered, as {lost[0]}")
 
+    took = [recovery(answered, absence) for absence in absences]
+
     def is_excused(one):
         return any(
-            one.server == absence.server and one.began < absence.back + RECOVERY and one.ended > absence.gone
-            for absence in absences
+            one.server == absence.server and one.began < absence.back + max(SETTLING, again or 0) and one.ended > absence.gone
+            for absence, again in zip(absences, took)
         )
 
     failed = [one for one in called if one.wrong and not one.lost and not is_excused(one)]
     if failed:
         found.append(f"{len(failed)} calls failed while their server was there, as {failed[0]}")
-    for absence in absences:
-        took = recovery(answered, absence)
-        if took is None or took > RECOVERY:
-            took = "never" if took is None else f"after {took:.1f} s"
-            found.append(f"`{absence.server}`, back at {absence.back:.1f} s, was used again {took}")
+    for absence, again in zip(absences, took):
+        if again is None or again > RECOVERY:
+            again = "never" if again is None else f"after {again:.1f} s"
+            found.append(f"`{absence.server}`, back at {absence.back:.1f} s, was used again {again}")
     deaths = collections.Counter(absence.server for absence in absences)
     found += [f"`{server}` died {deaths[server]} times, and {DEATHS} are wanted" for server in ("piped", "remote") if deaths[server] < DEATHS]
     return found
@@ -143,7 +158,7 @@ class Remote:
     def start(self):
         """Returns when the server listened."""
         self.program = kit.Program([sys.executable, HERE / "upstream.py", self.log, self.port])
-        kit.until("a server listens", 20, lambda: kit.listens(self.port))
+        kit.until("a server listens", 60, lambda: kit.listens(self.port))
         return time.monotonic()
 
     def kill(self):
@@ -186,18 +201,21 @@ def run(binary, seconds):
         if gateway.child.poll() is not None:
             raise kit.Failed(f"the gateway does not serve\n{gateway.end(1).report()}")
         # The first calls come once both servers that are there are in use.
-        kit.until("the first servers", 20, lambda: pid.exists() and gateway.child.poll() is None)
-        time.sleep(RECOVERY)
-        end = began + RECOVERY + seconds
-        clients = []
+        for first, server in enumerate(("piped", "remote")):
+            kit.until(f"`{server}` is used", 60, Client(port, server, first * 1_000_000).is_answered)
+        loaded, over, clients = time.monotonic(), threading.Event(), []
+        end = loaded + seconds
         for server, count in SHARES.items():
-            clients += [Client(port, server, (len(clients) + at + 1) * 10_000_000, end) for at in range(count)]
+            clients += [Client(port, server, (len(clients) + at + 1) * 10_000_000, over) for at in range(count)]
+        for client in clients:
+            client.start()
         absences = [Absence("late", 0, 0)]
-        next_death = time.monotonic() + interval
+        next_death = loaded + interval
         # The last death leaves time to recover.
-        while time.monotonic() < end - 2 * RECOVERY - AWAY:
-            now = time.monotonic()
-            if not absences[0].back and now > began + absent:
+        while (now := time.monotonic()) < end - 2 * SETTLING - AWAY or len(absences) <= 2 * DEATHS:
+            if now > loaded + LONGER * seconds:
+                break
+            if not absences[0].back and now > loaded + absent:
                 absences[0].back = late.start()
             if now > next_death:
                 next_death += interval
@@ -208,6 +226,8 @@ def run(binary, seconds):
                 time.sleep(AWAY)
                 absences.append(Absence("remote", gone, remote.start()))
             time.sleep(0.05)
+        settled(clients, absences, end)
+        over.set()
         for client in clients:
             client.join(PATIENCE + 5)
         called = [one for client in clients for one in client.called]
@@ -217,6 +237,16 @@ def run(binary, seconds):
         if found:
             print(*(f"error: {problem}" for problem in found), kit.tail(gateway.text(gateway.outputs[1])), sep="\n", file=sys.stderr)
         return not found
+
+
+def settled(clients, absences, end):
+    """Waits for the end of the load, and until every server is used again or it is too late for that."""
+    latest = max(end, max(absence.back for absence in absences) + RECOVERY)
+    while (now := time.monotonic()) < latest:
+        answered = [one for client in clients for one in list(client.called) if not one.wrong]
+        if now >= end and all(recovery(answered, absence) is not None for absence in absences):
+            return
+        time.sleep(0.2)
 
 
 def report(called, absences, began):
