@@ -7,6 +7,7 @@
 //! assert_eq!(width("日本"), 4);
 //! ```
 
+pub mod difference;
 pub mod escape;
 pub mod invisible;
 pub mod lines;

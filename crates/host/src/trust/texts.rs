@@ -8,11 +8,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use converse_session::digest;
 use converse_session::files::{self, Replace};
-use similar::TextDiff;
+use converse_text::difference::Difference;
 
 use super::FileDigest;
 use crate::world::World;
@@ -20,8 +19,6 @@ use converse_session::files::open_regular;
 
 /// Bytes of a text; longer files are only named.
 const MAX_BYTES: u64 = 1024 * 1024;
-/// Limit for a diff of files that have nothing in common.
-const TIMEOUT: Duration = Duration::from_secs(1);
 
 pub struct Texts {
     dir: PathBuf,
@@ -49,9 +46,8 @@ impl Texts {
     pub fn diff(&self, root: &Path, before: &FileDigest, now: &FileDigest) -> Option<String> {
         let old = read(&self.dir.join(&before.sha256), &before.sha256)?;
         let new = read_below(root, now)?;
-        let diff = TextDiff::configure().timeout(TIMEOUT).diff_lines(&old, &new);
         let (before, now) = (format!("{} (trusted)", before.path), format!("{} (now)", now.path));
-        Some(diff.unified_diff().context_radius(2).header(&before, &now).to_string())
+        Some(Difference::between(&old, &new).unified(2, Some((&before, &now))))
     }
 
     /// Deletes texts that no record refers to.

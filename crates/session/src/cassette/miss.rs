@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 
 use converse_canister::diffable;
+use converse_text::difference::Difference;
 use converse_text::shorten::chars;
 use serde_json::Value;
-use similar::TextDiff;
 
 use crate::cassette::question::sorted;
 
+/// Lines around a change.
+const CONTEXT: usize = 3;
 /// Lines of a diff that are shown.
 const MOST: usize = 60;
 /// Characters of a line of a diff.
@@ -81,8 +83,8 @@ fn otherwise(a: &str, b: &str) -> usize {
 }
 
 fn diff(recorded: &str, asked: &str, line: usize) -> String {
-    let diff = TextDiff::configure().timeout(std::time::Duration::from_secs(1)).diff_lines(recorded, asked);
-    let unified = diff.unified_diff().header(&format!("recorded (line {line})"), "asked").to_string();
+    let names = (format!("recorded (line {line})"), "asked");
+    let unified = Difference::between(recorded, asked).unified(CONTEXT, Some((&names.0, names.1)));
     let all: Vec<&str> = unified.lines().collect();
     let shown = if all.len() > MOST { MOST - 1 } else { all.len() };
     let mut text: Vec<String> =

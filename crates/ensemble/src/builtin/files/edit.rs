@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use converse_canister::Arguments;
-use similar::TextDiff;
+use converse_text::difference::Difference;
 
 use super::encoding::TextEncoding;
 use super::jail::{Jail, RequestedPath};
@@ -149,8 +149,7 @@ fn difference(before: &str, after: &str) -> String {
     if before.len() + after.len() > MOST_COMPARED {
         return String::new();
     }
-    let diff = TextDiff::from_lines(before, after);
-    let mut shown = diff.unified_diff().context_radius(CONTEXT_LINES).to_string();
+    let mut shown = Difference::between(before, after).unified(CONTEXT_LINES, None);
     if shown.len() > MOST_SHOWN {
         shown.truncate(shown.floor_char_boundary(MOST_SHOWN));
         shown.push_str("\n…");

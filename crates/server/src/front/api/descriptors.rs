@@ -1,7 +1,6 @@
 //! What descriptors and lockfiles say about the ensembles of a server, read when it is asked for.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use converse_config::lock::{DriftKind, DriftSubject, PinnedEnsemble, PinnedTool};
 use converse_config::{EnsemblePlan, Finding, TransportPlan};
@@ -10,13 +9,12 @@ use converse_host::catalogue::Catalogue;
 use converse_host::lockfiles::{Lockfiles, State};
 use converse_host::secrets::Redactor;
 use converse_host::world::World;
+use converse_text::difference::{Difference, Side};
 use serde_json::{Value, json};
-use similar::{ChangeTag, TextDiff};
 
-/// Limits on the lines of a comparison, on the characters of a line, and on the time for it.
+/// Limits on the lines of a comparison, and on the characters of a line.
 const MAX_LINES: usize = 5_000;
 const MAX_LINE: usize = 2_000;
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The descriptors as they are now.
 pub(super) struct Descriptors {
@@ -141,13 +139,13 @@ impl Lines<'_> {
     fn compare(&mut self, old: Option<Value>, new: Option<Value>) {
         let text = |value: Option<Value>| value.map(|value| format!("{value:#}\n")).unwrap_or_default();
         let (old, new) = (text(old), text(new));
-        for change in TextDiff::configure().timeout(PATIENCE).diff_lines(&old, &new).iter_all_changes() {
-            let kind = match change.tag() {
-                ChangeTag::Equal => "same",
-                ChangeTag::Delete => "removed",
-                ChangeTag::Insert => "added",
+        for (side, line) in Difference::between(&old, &new).lines() {
+            let kind = match side {
+                Side::Both => "same",
+                Side::Old => "removed",
+                Side::New => "added",
             };
-            self.push(kind, change.value());
+            self.push(kind, line);
         }
     }
 }
