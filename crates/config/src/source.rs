@@ -148,7 +148,7 @@ impl SourceMap {
 }
 
 fn newlines(bytes: &[u8]) -> usize {
-    bytes.iter().filter(|byte| **byte == b'\n').count()
+    memchr::memchr_iter(b'\n', bytes).count()
 }
 
 #[cfg(test)]

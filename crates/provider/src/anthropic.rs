@@ -22,7 +22,7 @@ use crate::body::BodyDecoder;
 use crate::controls::check_sampling;
 use crate::head::Head;
 use crate::request::post;
-use crate::schema::object_root;
+use crate::schema::{object, object_root};
 use crate::{Decoder, Effort, Endpoint, ForcedCall, Processor, Prompt, ReplyOrigin, TranslateError};
 use answer::AnswerForm;
 use version::Version;
@@ -152,7 +152,11 @@ fn body(
 /// Returns a tool as Anthropic wants it: `{name, description, input_schema}`, the schema an object at its root.
 pub(crate) fn prepare_tool(tool: &Declaration) -> Result<Value, TranslateError> {
     let schema = object_root(tool)?;
-    Ok(json!({ "name": tool.name.as_str(), "description": tool.description, "input_schema": schema }))
+    Ok(object([
+        ("name", json!(tool.name.as_str())),
+        ("description", json!(tool.description)),
+        ("input_schema", Value::Object(schema)),
+    ]))
 }
 
 /// Returns a declaration without arguments for a tool that is no longer offered. The server refuses a history with

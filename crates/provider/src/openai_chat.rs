@@ -29,7 +29,7 @@ use crate::body::BodyDecoder;
 use crate::controls::{check_sampling, effort};
 use crate::head::Head;
 use crate::request::{post_with_tools, tools};
-use crate::schema::for_openai;
+use crate::schema::{for_openai, object};
 use crate::{Decoder, Effort, Endpoint, ForcedCall, Processor, Prompt, Quirks, ReplyOrigin, TranslateError};
 
 #[derive(Debug)]
@@ -169,9 +169,12 @@ pub(crate) fn word(effort: Effort) -> &'static str {
 /// follow.
 pub(crate) fn prepare_tool(tool: &Declaration) -> Result<Value, TranslateError> {
     let schema = for_openai(tool)?;
-    let function =
-        json!({ "name": tool.name.as_str(), "description": tool.description, "parameters": schema });
-    Ok(json!({ "type": "function", "function": function }))
+    let function = object([
+        ("name", json!(tool.name.as_str())),
+        ("description", json!(tool.description)),
+        ("parameters", Value::Object(schema)),
+    ]);
+    Ok(object([("type", json!("function")), ("function", function)]))
 }
 
 /// Returns declarations for the tools that the history calls, each once, in the order of the first call.

@@ -25,7 +25,7 @@ use crate::controls::{check_sampling, effort};
 use crate::head::Head;
 use crate::openai_chat::{json_schema_format, word};
 use crate::request::{post_with_tools, tools};
-use crate::schema::for_openai;
+use crate::schema::{for_openai, object};
 use crate::{
     Decoder, Effort, Endpoint, ForcedCall, Processor, Prompt, ReplyOrigin, Structured, Thinking,
     TranslateError,
@@ -184,11 +184,11 @@ fn format(prompt: &Prompt<'_>, structured: Structured) -> Option<Value> {
 /// strict, which those of MCP servers are not (SDK 3.52.0 makes the key required).
 fn prepare_tool(tool: &Declaration) -> Result<Value, TranslateError> {
     let schema = for_openai(tool)?;
-    Ok(json!({
-        "type": "function",
-        "name": tool.name.as_str(),
-        "description": tool.description,
-        "parameters": schema,
-        "strict": false,
-    }))
+    Ok(object([
+        ("type", json!("function")),
+        ("name", json!(tool.name.as_str())),
+        ("description", json!(tool.description)),
+        ("parameters", Value::Object(schema)),
+        ("strict", json!(false)),
+    ]))
 }

@@ -61,6 +61,11 @@ pub(crate) fn for_openai(tool: &Declaration) -> Result<Map<String, Value>, Trans
     Ok(schema)
 }
 
+/// Makes an object of these fields. `json!` would copy the values.
+pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
 /// Adds an empty `items` to arrays without one, at any depth.
 fn give_items(schema: &mut Map<String, Value>) {
     let is_array = match schema.get("type") {
