@@ -44,6 +44,7 @@ mod frozen;
 mod golden;
 mod hostile;
 mod layering;
+mod linking;
 mod lock;
 mod loops;
 mod matrix;
