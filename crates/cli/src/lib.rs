@@ -30,6 +30,15 @@ pub fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
+/// What clap prints for `--version`.
+const VERSION: &str = concat!("converse ", env!("CARGO_PKG_VERSION"), "\n");
+
+/// Returns whether the version is all that is wanted. Scripts ask for it often, and it needs neither the environment nor
+/// the definition of the command line.
+fn asks_for_the_version(words: &[OsString]) -> bool {
+    matches!(words, [_, word] if word == "--version" || word == "-V")
+}
+
 fn run() -> u8 {
     #[cfg(feature = "test-fakes")]
     if let Some(code) = converse_testkit::fakes::run_requested() {
@@ -38,6 +47,10 @@ fn run() -> u8 {
     let words = World::command_line();
     if let Some(code) = converse_host::child_process(&words) {
         return code;
+    }
+    if asks_for_the_version(&words) {
+        converse_terminal::signals::outlive_limits_of_files();
+        return report(write_stdout(VERSION).err().map(Failure::from).as_ref());
     }
     if let Err(failure) = converse_host::runtime::grow_stack() {
         return refused(&words, &failure);
@@ -181,4 +194,30 @@ pub(crate) fn report(failure: Option<&Failure>) -> u8 {
         write_stderr(&failure.lines());
     }
     exit_code(failure.kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_version_is_the_one_of_the_parser() {
+        assert_eq!(VERSION, args::Cli::command().render_version());
+    }
+
+    #[test]
+    fn only_a_lone_flag_asks_for_the_version() {
+        let asks =
+            |words: &[&str]| asks_for_the_version(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        assert!(asks(&["converse", "--version"]) && asks(&["converse", "-V"]));
+        let others: [&[&str]; 4] = [
+            &["converse"],
+            &["--version"],
+            &["converse", "ask", "-V"],
+            &["converse", "--version", "--quiet"],
+        ];
+        others.iter().for_each(|words| assert!(!asks(words), "{words:?}"));
+    }
 }
