@@ -29,6 +29,8 @@ measure:
                                measure `serve` beside the gateways of others
   front [--aichat PATH]        measure the HTTP front beside LiteLLM's proxy and aichat's server
   count [COMMIT]               count lines, files, crates and packages; prints a Markdown table
+  size [--binary PATH] [--top N]
+                               list what the program is made of, by crate and by function
 
 generate:
   codegen                      write the generated pages of docs/reference
@@ -60,7 +62,7 @@ fn main() -> ExitCode {
         [child::HELPER, account, command @ ..] => return child::helper(account, command),
         ["bench", "--only", "gateways", options @ ..] => script("gateways/run.py", options),
         ["bench", options @ ..] => bench::run(options),
-        [name @ ("check" | "count"), options @ ..] => script(&format!("{name}.py"), options),
+        [name @ ("check" | "count" | "size"), options @ ..] => script(&format!("{name}.py"), options),
         ["codegen"] => codegen().map(|()| ExitCode::SUCCESS),
         [name, options @ ..] if scripts().join(name).join("run.py").is_file() => {
             script(&format!("{name}/run.py"), options)
