@@ -99,8 +99,9 @@ pub struct Ensemble {
 /// The calls of the tools of one ensemble.
 #[derive(Debug, Default)]
 pub(crate) struct EnsembleCalls {
-    /// Locked exclusively by tools that may not run in parallel, and shared by the others.
-    pub(crate) gate: tokio::sync::RwLock<()>,
+    /// Locked exclusively by tools that may not run in parallel, and shared by the others. Those of an ensemble that
+    /// takes the place of another one have its gate.
+    pub(crate) gate: Arc<tokio::sync::RwLock<()>>,
     /// Shared by the calls that are approved and have not ended.
     pub(crate) open: Arc<()>,
 }
@@ -172,6 +173,14 @@ impl Ensemble {
     pub fn accepting_instructions(self, accepted_instructions: Option<Digest>) -> Self {
         self.acceptance.write().instructions = accepted_instructions;
         self
+    }
+
+    /// Makes this ensemble take the place of another one, whose running calls count for tools that may not run in
+    /// parallel. To be called before it is connected.
+    #[must_use]
+    pub fn succeeding(self, before: &Self) -> Self {
+        let calls = EnsembleCalls { gate: Arc::clone(&before.calls.gate), open: Arc::default() };
+        Self { calls: Arc::new(calls), ..self }
     }
 
     /// Replaces what is accepted, and holds back its tools accordingly. Returns whether anything has changed.

@@ -182,9 +182,7 @@ impl Roster {
         join_all(asked).await;
         // Another view may have seen the change first.
         if self.offered.load(Ordering::Acquire) != self.changes.load(Ordering::Acquire) {
-            for clash in self.offer_anew() {
-                tracing::warn!("{clash}");
-            }
+            warn_all(&self.offer_anew());
         }
     }
 
@@ -198,11 +196,14 @@ impl Roster {
         }
     }
 
-    /// Replaces the ensembles, wherever this roster is shared. The next [`refresh`](Self::refresh()) offers their tools.
-    /// Approved invocations run as they were approved: a connection ends when its ensemble is [idle](Ensemble::is_idle()).
+    /// Replaces the ensembles, wherever this roster is shared, and offers their tools. Views with an offer of their own
+    /// offer them at their next [`refresh`](Self::refresh()). Approved invocations run as they were approved: a
+    /// connection ends when its ensemble is [idle](Ensemble::is_idle()).
     pub fn replace(&self, ensembles: Vec<Arc<Ensemble>>) {
         *self.ensembles.write() = ensembles.into();
         self.changes.fetch_add(1, Ordering::Release);
+        // At once: whatever rules come with them must not judge the tools of before.
+        warn_all(&self.offer_anew());
     }
 
     fn offer_anew(&self) -> Vec<ConnectError> {
@@ -374,6 +375,10 @@ impl std::fmt::Debug for Roster {
 /// The tools of each ensemble that is wanted, or `None` if it could not be connected.
 fn lists(ensembles: &Ensembles, is_wanted: impl Fn(&Ensemble) -> bool) -> Vec<Option<Vec<Arc<Tool>>>> {
     ensembles.iter().map(|ensemble| ensemble.tools().filter(|_| is_wanted(ensemble))).collect()
+}
+
+fn warn_all(clashes: &[ConnectError]) {
+    clashes.iter().for_each(|clash| tracing::warn!("{clash}"));
 }
 
 fn held_back(tool: &Tool) -> String {

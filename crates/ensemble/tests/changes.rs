@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use converse_canister::Outcome;
 use converse_config::{ConnectionPlan, EnsemblePlan, Permission, Policy, TransportPlan};
-use converse_ensemble::{Answer, ConnectError, Connection, Ensemble, NoArtefacts, Roster, Tool, Verdict};
+use converse_ensemble::{
+    Answer, CancelScope, ConnectError, Connection, Ensemble, NoArtefacts, Roster, Tool, Verdict,
+};
 use converse_testkit::tools::{self, invocation, names, plan, rule, run, tool};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -240,4 +242,36 @@ async fn a_view_has_its_own_rules_and_sees_changes_that_another_view_found() {
     all.refresh().await;
     view.refresh().await;
     assert_eq!(names(&view), ["a__y"]);
+}
+
+#[tokio::test]
+async fn other_ensembles_are_offered_at_once() {
+    let (roster, _) = roster(vec![ensemble("a", None, vec![Tells(vec!["old"])]).0]).await;
+    let (others, _) = self::roster(vec![ensemble("a", None, vec![Tells(vec!["new"])]).0]).await;
+    roster.replace(others.ensembles().to_vec());
+    assert_eq!(names(&roster), ["a__new"]);
+    assert!(matches!(judged(&roster, "a__old"), Verdict::Answered(_)));
+}
+
+#[tokio::test]
+async fn a_tool_that_runs_alone_waits_for_the_calls_of_the_connection_that_it_replaces() {
+    let alone = || {
+        let does = |_, _| ready(Ok(Answer::text("done")));
+        tools::one_tool("x", Policy { parallel: false, ..Policy::default() }, tools::Does(does))
+    };
+    let old = Ensemble::new(&plan("t"), Box::new(alone()));
+    let new = Ensemble::new(&plan("t"), Box::new(alone())).succeeding(&old);
+    let (roster, other) = (roster(vec![old]).await.0.serving_many(), roster(vec![new]).await.0);
+    let Verdict::Allowed(before) = judged(&roster, "t__x") else { panic!("it is allowed") };
+    let running = roster.turn(&before, &CancelScope::below(&CancellationToken::new())).await.unwrap();
+    let replaced = roster.ensembles();
+    roster.replace(other.ensembles().to_vec());
+    let Verdict::Allowed(after) = judged(&roster, "t__x") else { panic!("it is allowed") };
+    let scope = CancelScope::below(&CancellationToken::new());
+    let mut turn = Box::pin(roster.turn(&after, &scope));
+    assert!(turn.as_mut().now_or_never().is_none(), "a call of the old connection runs");
+    drop(running);
+    assert!(turn.await.is_ok());
+    drop(before);
+    assert!(replaced[0].is_idle(), "its own calls only");
 }

@@ -20,7 +20,7 @@ const KEPT: usize = 1_024;
 /// One plan, and what each key has taken of it.
 #[derive(Debug)]
 pub(crate) struct Budgets<K> {
-    plan: BudgetPlan,
+    plan: Mutex<BudgetPlan>,
     taken: Mutex<Taken<K>>,
 }
 
@@ -53,7 +53,13 @@ pub(crate) struct Exceeded {
 
 impl<K: Clone + Eq + Hash> Budgets<K> {
     pub(crate) fn new(plan: BudgetPlan) -> Self {
-        Self { plan, taken: Mutex::new(Taken { keys: HashMap::new(), full: KEPT }) }
+        let taken = Mutex::new(Taken { keys: HashMap::new(), full: KEPT });
+        Self { plan: Mutex::new(plan), taken }
+    }
+
+    /// Limits by another plan from now on. What was counted so far stays.
+    pub(crate) fn replace(&self, plan: BudgetPlan) {
+        *self.plan.lock() = plan;
     }
 
     /// Takes one call of `key`.
@@ -62,13 +68,14 @@ impl<K: Clone + Eq + Hash> Budgets<K> {
     ///
     /// Fails if a limit is reached. Nothing is taken then.
     pub(crate) fn admit(&self, key: &K) -> Result<(), Exceeded> {
-        if self.plan == BudgetPlan::default() {
+        let plan = *self.plan.lock();
+        if plan == BudgetPlan::default() {
             return Ok(());
         }
         let now = Instant::now();
         let mut taken = self.taken.lock();
         let spending = taken.of(key, now);
-        let BudgetPlan { calls_per_minute, cost_per_day, bytes_per_day } = self.plan;
+        let BudgetPlan { calls_per_minute, cost_per_day, bytes_per_day } = plan;
         let tomorrow = (spending.since + DAY).saturating_duration_since(now);
         if cost_per_day.is_some_and(|limit| spending.cost >= limit) {
             return Err(Exceeded { limit: "cost_per_day", retry_after: tomorrow });
@@ -90,7 +97,8 @@ impl<K: Clone + Eq + Hash> Budgets<K> {
 
     /// Adds what a call of `key` has taken. The bytes are counted only if they are limited.
     pub(crate) fn spend(&self, key: &K, cost: Option<Cost>, bytes: impl FnOnce() -> usize) {
-        let bytes = match (self.plan.bytes_per_day, self.plan.cost_per_day) {
+        let plan = *self.plan.lock();
+        let bytes = match (plan.bytes_per_day, plan.cost_per_day) {
             (Some(_), _) => bytes() as u64,
             (None, Some(_)) => 0,
             (None, None) => return,
@@ -168,6 +176,20 @@ mod tests {
         budgets.spend(&"a", Some(Cost(1)), || 0);
         assert_eq!((budgets.admit(&"a"), budgets.admit(&"b")), (exceeded("cost_per_day", 23 * 3600), Ok(())));
         advance(Duration::from_secs(23 * 3600)).await;
+        assert_eq!(budgets.admit(&"a"), Ok(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn another_plan_counts_at_once_with_what_was_taken() {
+        let bytes = |most| BudgetPlan { bytes_per_day: Some(most), ..BudgetPlan::default() };
+        let budgets = Budgets::new(bytes(10));
+        budgets.spend(&"a", None, || 7);
+        budgets.replace(bytes(7));
+        assert_eq!(budgets.admit(&"a"), exceeded("bytes_per_day", 24 * 3600));
+        budgets.replace(bytes(8));
+        assert_eq!(budgets.admit(&"a"), Ok(()));
+        budgets.replace(BudgetPlan::default());
+        budgets.spend(&"a", None, || 7);
         assert_eq!(budgets.admit(&"a"), Ok(()));
     }
 

@@ -91,7 +91,7 @@ impl Gateway {
             served = self.tools_with(&request.name).await;
         }
         let Some(name) = served.find(&request.name) else {
-            let why = served.hold_reason(&request.name, self.view.naming());
+            let why = self.view.hold_reason(&served, &request.name);
             return Err(self.unknown_tool(&request, why, sink.as_ref()).await);
         };
         let round = (request.input_responses.take().unwrap_or_default(), request.request_state.take());
@@ -109,7 +109,7 @@ impl Gateway {
         if report.result.outcome == Outcome::NoSuchTool {
             // The server removed or changed the tool. The refresh warns the operator, and the next call does not start.
             self.refresh_now().await;
-            let why = self.served_tools().hold_reason(&request.name, self.view.naming());
+            let why = self.view.hold_reason(&self.served_tools(), &request.name);
             let why = why.unwrap_or_else(|| match self.view.name() {
                 None => text_of(&report.result),
                 // The roster would name tools of other views.

@@ -12,7 +12,7 @@ use converse_config::{BudgetPlan, Rule, ViewPlan};
 use converse_engine::{CallSpans, Sink};
 use converse_ensemble::{Ensemble, Roster};
 use converse_text::suggest::nearest;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use rmcp::model::LoggingLevel;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -29,7 +29,7 @@ use crate::queue::Queue;
 use crate::served_tools::{NameConflict, ServedTools};
 use crate::tasks::Tasks;
 use crate::upstreams::{ServedUpstream, Upstreams};
-use crate::view::{UnknownView, View, warn};
+use crate::view::{UnknownView, View, ViewPlans, warn};
 
 /// Minimum time between two checks of the upstream servers for changed tools, and between two lists of other offers.
 pub(crate) const REFRESH: Duration = Duration::from_secs(1);
@@ -60,6 +60,10 @@ pub struct GatewayParts {
 pub struct Change {
     /// The rules of the user who runs the gateway, if they have changed.
     pub rules: Option<Vec<Rule>>,
+    /// The views, if they have changed.
+    pub views: Option<Vec<ViewPlan>>,
+    /// What each principal may take in a minute and in a day, if that has changed.
+    pub budget: Option<BudgetPlan>,
     pub ensembles: Vec<Arc<Ensemble>>,
     pub upstreams: Vec<ServedUpstream>,
 }
@@ -93,7 +97,10 @@ pub struct Gateway {
 
 pub(crate) struct Shared {
     pub(crate) parts: GatewayParts,
-    views: BTreeMap<ViewName, Arc<View>>,
+    /// The views of the settings.
+    plans: ViewPlans,
+    /// The same, and those that were among them since the start: a client may be left that sees them.
+    views: RwLock<BTreeMap<ViewName, Arc<View>>>,
     /// All tools.
     whole: Arc<View>,
     pub(crate) counters: Arc<Counters>,
@@ -136,9 +143,10 @@ impl Gateway {
             warn(&conflicts);
             (plan.name.clone(), Arc::new(view))
         });
-        let views = views.collect();
+        let views = RwLock::new(views.collect());
         let view = Arc::new(whole);
         let shared = Shared {
+            plans: ViewPlans::new(parts.views.clone()),
             views,
             whole: Arc::clone(&view),
             counters: Arc::new(Counters::new(parts.upstreams.clone()).with_audit(Arc::clone(&parts.audit))),
@@ -172,21 +180,25 @@ impl Gateway {
     ///
     /// Fails if there is no view of this name.
     pub fn view(&self, name: &str) -> Result<Self, UnknownView> {
-        let views = &self.shared.views;
-        let named = views.iter().find(|(known, _)| known.as_str() == name).map(|(_, view)| Arc::clone(view));
-        let near = || nearest(name, views.keys().map(ViewName::as_str)).map(str::to_owned);
+        let (plans, views) = (self.shared.plans.all(), self.shared.views.read());
+        let plan = plans.iter().find(|plan| plan.name.as_str() == name);
+        let named = plan.and_then(|plan| views.get(&plan.name)).map(Arc::clone);
+        let near = || nearest(name, plans.iter().map(|plan| plan.name.as_str())).map(str::to_owned);
         let view = named.ok_or_else(|| UnknownView { name: name.to_owned(), near: near() })?;
         Ok(Self { view, ..self.for_client() })
     }
 
-    pub fn view_plans(&self) -> &[ViewPlan] {
-        &self.shared.parts.views
+    /// Returns the views as they are at any time.
+    pub fn view_plans(&self) -> &ViewPlans {
+        &self.shared.plans
     }
 
     /// Returns a gateway for the clients of each view.
     pub fn views(&self) -> Vec<(ViewName, Self)> {
-        let named = |name: &ViewName| Some((name.clone(), self.view(name.as_str()).ok()?));
-        self.shared.views.keys().filter_map(named).collect()
+        let named = |plan: &ViewPlan| Some((plan.name.clone(), self.view(plan.name.as_str()).ok()?));
+        let mut views: Vec<_> = self.shared.plans.all().iter().filter_map(named).collect();
+        views.sort_by(|(one, _), (other, _)| one.cmp(other));
+        views
     }
 
     /// Stops accepting calls. Running calls continue.
@@ -271,12 +283,17 @@ impl Gateway {
         roster.refresh().await;
         *refreshed = Some(Instant::now());
         if !Arc::ptr_eq(&before, &roster.offer()) {
-            let is_listed = self.shared.listed.load(Ordering::Relaxed);
-            self.shared.changes.send_modify(|(changes, is_announced)| {
-                *changes += 1;
-                *is_announced = is_listed;
-            });
+            self.announce();
         }
+    }
+
+    /// Says that the tools have changed.
+    fn announce(&self) {
+        let is_listed = self.shared.listed.load(Ordering::Relaxed);
+        self.shared.changes.send_modify(|(changes, is_announced)| {
+            *changes += 1;
+            *is_announced = is_listed;
+        });
     }
 
     /// Announces changes of the tools from now on: a client has listed them.
@@ -310,22 +327,46 @@ impl Gateway {
     }
 
     /// Serves other ensembles by other rules from now on. A call that is approved runs as it was approved; see
-    /// [`Roster::replace`].
-    pub async fn take_over(&self, change: Change) {
+    /// [`Roster::replace`]. All of it counts as soon as this returns; the future looks for changes of the servers.
+    pub fn take_over(&self, change: Change) -> impl Future<Output = ()> {
         let GatewayParts { roster, upstreams, .. } = &self.shared.parts;
         let before = roster.ensembles();
-        if let Some(rules) = change.rules {
-            roster.rules().replace(rules);
-            self.shared.views.values().chain([&self.shared.whole]).for_each(|view| view.follow_rules(roster));
-        }
+        // Nothing is awaited before all of it counts: no tool is judged by the rules of another configuration.
+        let (has_rules, has_views) = (change.rules.is_some(), change.views.is_some());
+        change.rules.into_iter().for_each(|rules| roster.rules().replace(rules));
+        change.budget.into_iter().for_each(|budget| self.shared.budgets.replace(budget));
         let is_new = |one: &&Arc<Ensemble>| !before.iter().any(|known| Arc::ptr_eq(known, one));
         let new: Vec<EnsembleName> =
             change.ensembles.iter().filter(is_new).map(|one| one.name.clone()).collect();
         roster.replace(change.ensembles);
         upstreams.replace(change.upstreams);
+        change.views.into_iter().for_each(|views| self.replace_views(views));
+        if has_rules || has_views {
+            let views = self.shared.views.read();
+            views.values().chain([&self.shared.whole]).for_each(|view| view.follow_rules(roster));
+        }
+        self.announce();
         new.iter().for_each(|ensemble| self.shared.offers.forget(ensemble.as_str()));
-        self.refresh_now().await;
-        self.follow_again(&new).await;
+        async move {
+            self.refresh_now().await;
+            self.follow_again(&new).await;
+        }
+    }
+
+    fn replace_views(&self, plans: Vec<ViewPlan>) {
+        let GatewayParts { roster, bare_names, .. } = &self.shared.parts;
+        let mut views = self.shared.views.write();
+        for (name, view) in views.iter() {
+            view.take_over(plans.iter().find(|plan| plan.name == *name));
+        }
+        for plan in &plans {
+            if !views.contains_key(&plan.name) {
+                let (view, conflicts) = View::new(roster, Some(plan.clone()), *bare_names);
+                warn(&conflicts);
+                views.insert(plan.name.clone(), Arc::new(view));
+            }
+        }
+        self.shared.plans.replace(plans);
     }
 
     /// Returns the number of changes of what is served so far, as it is at any time.

@@ -37,4 +37,4 @@ pub use principal::{Admitted, Principal, StreamEnd};
 pub use served_tools::NameConflict;
 pub use stdio::{Pipes, StdioError, serve_stdio};
 pub use upstreams::{ServedUpstream, Upstreams};
-pub use view::UnknownView;
+pub use view::{UnknownView, ViewPlans};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use converse_canister::ViewName;
 use converse_config::ViewPlan;
-use converse_ensemble::Roster;
-use parking_lot::Mutex;
+use converse_ensemble::{Offer, Roster};
+use parking_lot::{Mutex, RwLock};
 
 use crate::budgets::Budgets;
 use crate::principal::Principal;
@@ -30,9 +30,28 @@ impl UnknownView {
     }
 }
 
+/// The views as the settings have them now. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct ViewPlans(Arc<RwLock<Arc<[ViewPlan]>>>);
+
+impl ViewPlans {
+    pub fn new(plans: Vec<ViewPlan>) -> Self {
+        Self(Arc::new(RwLock::new(plans.into())))
+    }
+
+    pub fn all(&self) -> Arc<[ViewPlan]> {
+        Arc::clone(&self.0.read())
+    }
+
+    pub(crate) fn replace(&self, plans: Vec<ViewPlan>) {
+        *self.0.write() = plans.into();
+    }
+}
+
 /// What a client sees: all tools, or those of a view.
 pub(crate) struct View {
-    plan: Option<ViewPlan>,
+    name: Option<ViewName>,
+    plan: RwLock<Option<Arc<ViewPlan>>>,
     /// Without the prefix `ensemble__`.
     bare_names: bool,
     own: Roster,
@@ -64,32 +83,56 @@ impl View {
         let naming = Naming { bare: bare_names, view: plan.as_ref() };
         let (served, conflicts) = ServedTools::of(roster.offer(), naming);
         let budget = Budgets::new(plan.as_ref().map(|plan| plan.budget).unwrap_or_default());
-        (Self { budget, bare_names, own, for_others, served: Mutex::new(Arc::new(served)), plan }, conflicts)
+        let name = plan.as_ref().map(|plan| plan.name.clone());
+        let (served, plan) = (Mutex::new(Arc::new(served)), RwLock::new(plan.map(Arc::new)));
+        (Self { name, budget, bare_names, own, for_others, served, plan }, conflicts)
     }
 
-    /// Takes over the rules of the roster.
+    /// Serves what another plan says from now on. Without a plan, as it is no longer in the settings, it serves nothing.
+    pub(crate) fn take_over(&self, plan: Option<&ViewPlan>) {
+        let plan = match (plan, self.plan()) {
+            (Some(plan), _) => plan.clone(),
+            (None, Some(before)) => {
+                ViewPlan { tools: Vec::new(), instructions: None, ..ViewPlan::clone(&before) }
+            }
+            (None, None) => return,
+        };
+        self.budget.replace(plan.budget);
+        *self.plan.write() = Some(Arc::new(plan));
+        let mut served = self.served.lock();
+        *served = self.tools_of(self.own.offer());
+    }
+
+    /// Takes over the rules of the roster and of the plan.
     pub(crate) fn follow_rules(&self, roster: &Roster) {
-        let of_view = || self.plan.iter().flat_map(|plan| plan.rules.iter().cloned());
+        let plan = self.plan();
+        let of_view = || plan.iter().flat_map(|plan| plan.rules.iter().cloned());
         let of_others = roster.rules().only(|rule| !rule.is_bound()).all();
         self.for_others.rules().replace(of_others.into_iter().chain(of_view()).collect());
         // Without a plan the rules are those of the roster.
-        if self.plan.is_some() {
+        if plan.is_some() {
             self.own.rules().replace(roster.rules().all().into_iter().chain(of_view()).collect());
         }
     }
 
     /// The name; `None` for all tools.
     pub(crate) fn name(&self) -> Option<&ViewName> {
-        self.plan.as_ref().map(|plan| &plan.name)
+        self.name.as_ref()
+    }
+
+    fn plan(&self) -> Option<Arc<ViewPlan>> {
+        self.plan.read().clone()
     }
 
     /// What the settings tell the clients of this view.
-    pub(crate) fn instructions(&self) -> Option<&str> {
-        self.plan.as_ref()?.instructions.as_deref()
+    pub(crate) fn instructions(&self) -> Option<String> {
+        self.plan()?.instructions.clone()
     }
 
-    pub(crate) fn naming(&self) -> Naming<'_> {
-        Naming { bare: self.bare_names, view: self.plan.as_ref() }
+    /// Returns why a tool of this name is held back, if it is.
+    pub(crate) fn hold_reason(&self, served: &ServedTools, name: &str) -> Option<String> {
+        let plan = self.plan();
+        served.hold_reason(name, Naming { bare: self.bare_names, view: plan.as_deref() })
     }
 
     pub(crate) fn roster_for(&self, principal: &Principal) -> &Roster {
@@ -104,11 +147,17 @@ impl View {
         let offer = self.own.offer();
         let mut served = self.served.lock();
         if !served.is_from(&offer) {
-            let (new, conflicts) = ServedTools::of(offer, self.naming());
-            warn(&conflicts);
-            *served = Arc::new(new);
+            *served = self.tools_of(offer);
         }
         Arc::clone(&served)
+    }
+
+    fn tools_of(&self, offer: Arc<Offer>) -> Arc<ServedTools> {
+        let plan = self.plan();
+        let naming = Naming { bare: self.bare_names, view: plan.as_deref() };
+        let (tools, conflicts) = ServedTools::of(offer, naming);
+        warn(&conflicts);
+        Arc::new(tools)
     }
 }
 

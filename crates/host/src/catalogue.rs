@@ -43,6 +43,7 @@ pub struct Catalogue {
     protected: Vec<PathBuf>,
     roots: Vec<Root>,
     project_trusted: bool,
+    standing: Option<Standing>,
     /// What the project's settings say to models, and whether the user has trusted that too.
     steering: Option<Steering>,
     settings_trusted: bool,
@@ -159,6 +160,7 @@ impl Catalogue {
             protected,
             roots,
             project_trusted,
+            standing,
             settings_trusted,
             steering,
             notes,
@@ -170,9 +172,9 @@ impl Catalogue {
         self.settings_trusted && self.steering.as_ref() == Some(steering)
     }
 
-    /// Returns whether the project was trusted `before`, and what it declares now is not.
-    pub fn has_lost_trust(&self, before: &Self) -> bool {
-        before.project_trusted && !self.project_trusted && !matches!(self.project, Ok(None))
+    /// Returns whether the user trusts what the project declares; `None` if it declares nothing.
+    pub fn standing(&self) -> Option<&Standing> {
+        self.standing.as_ref()
     }
 
     /// Returns the directories that were searched.
@@ -207,6 +209,14 @@ impl Catalogue {
 
     pub fn findings(&self) -> Vec<Finding> {
         self.diagnostics.iter().map(|diagnostic| diagnostic.finding(&self.sources)).collect()
+    }
+
+    /// Returns the findings without those in a project that is not trusted.
+    pub fn findings_in_use(&self) -> Vec<Finding> {
+        let is_used = |diagnostic: &&Diagnostic| {
+            self.project_trusted || self.sources.scope(diagnostic.place.source()) != Scope::Project
+        };
+        self.diagnostics.iter().filter(is_used).map(|diagnostic| diagnostic.finding(&self.sources)).collect()
     }
 
     /// Returns everything declared, including ensembles with errors. For display only.

@@ -31,9 +31,19 @@ use converse_text::wording::counted;
 #[derive(Debug)]
 pub struct Files {
     pub plan: SettingsPlan,
+    /// What each file says of it.
+    pub parts: FileParts,
     sources: SourceMap,
     diagnostics: Vec<Diagnostic>,
     notes: Vec<String>,
+}
+
+/// The settings of each file.
+#[derive(Debug, Clone, Default)]
+pub struct FileParts {
+    pub user: SettingsPlan,
+    /// Without what needs trust, if the project is not trusted.
+    pub project: SettingsPlan,
 }
 
 /// The settings of a project, beside its `ensembles/`.
@@ -77,8 +87,35 @@ pub fn leads_out(path: &Path, project: &Path) -> bool {
     path.is_symlink() && path.canonicalize().map_or(true, |target| !target.starts_with(project))
 }
 
+impl FileParts {
+    /// Returns merged settings without what the project says that needs trust.
+    pub fn without_trust(&self, merged: SettingsPlan) -> SettingsPlan {
+        let SettingsPlan { model, system, presets, .. } = self.user.clone();
+        SettingsPlan { model, system, presets, ..merged }
+    }
+}
+
+/// Returns a project's settings that are not trusted, with what was trusted `before`. What restricts counts from both.
+fn keeping(untrusted: SettingsPlan, before: &SettingsPlan) -> SettingsPlan {
+    let is_missing = |rule: &&Rule| {
+        let text = format!("{rule:?}");
+        untrusted.rules.iter().all(|other| format!("{other:?}") != text)
+    };
+    let rules: Vec<Rule> = before.rules.iter().filter(is_missing).cloned().collect();
+    let SettingsPlan { model, system, presets, .. } = before.clone();
+    let mut kept = SettingsPlan { model, system, presets, ..untrusted };
+    kept.bounds = kept.bounds.bounded_by(before.bounds);
+    kept.rules.extend(rules);
+    kept
+}
+
 impl Files {
     pub fn read(world: &World) -> Self {
+        Self::read_keeping(world, None)
+    }
+
+    /// The same for a program that goes on with what the project's settings said when they were trusted, if that is given.
+    pub fn read_keeping(world: &World, trusted: Option<&SettingsPlan>) -> Self {
         let mut sources = SourceMap::new();
         let (mut diagnostics, mut notes) = (Vec::new(), Vec::new());
         let mut read = |path: &Path, shown: &str, scope| {
@@ -101,7 +138,13 @@ impl Files {
         let user = world.config_dir().map(|dir| dir.join("config.toml"));
         let user = user.map(|path| read(&path, &path.display().to_string(), Scope::User)).unwrap_or_default();
         let mut project = read(&world.cwd.join(PROJECT_FILE), PROJECT_FILE, Scope::Project);
-        if let Some(steering) = Steering::of(&project, &sources)
+        if let Some(trusted) = trusted {
+            let is_of_project =
+                |diagnostic: &Diagnostic| sources.scope(diagnostic.place.source()) == Scope::Project;
+            let is_broken = diagnostics.iter().any(|one| one.is_error() && is_of_project(one));
+            project = if is_broken { trusted.clone() } else { keeping(project, trusted) };
+            diagnostics.retain(|one| !is_of_project(one));
+        } else if let Some(steering) = Steering::of(&project, &sources)
             && !Catalogue::find(world, &[]).trusts(&steering)
         {
             notes.push(format!(
@@ -110,12 +153,13 @@ impl Files {
             ));
             project = project.without_steering();
         }
+        let parts = FileParts { user: user.clone(), project: project.clone() };
         let mut plan = user.under(project);
         diagnostics.extend(model::unlike(&plan));
         let (answered, unsound) = approvals::rules(world);
         plan.rules.extend(answered);
         notes.extend(unsound);
-        Self { plan, sources, diagnostics, notes }
+        Self { plan, parts, sources, diagnostics, notes }
     }
 
     /// Returns the settings of one project alone, without those of the user. `shown` is the path for messages.
@@ -131,13 +175,14 @@ impl Files {
         };
         if let Some(unread) = unread {
             let plan = SettingsPlan::default();
-            return Self { plan, sources, diagnostics: vec![unread], notes: Vec::new() };
+            let (parts, diagnostics) = (FileParts::default(), vec![unread]);
+            return Self { plan, parts, sources, diagnostics, notes: Vec::new() };
         }
         let checked = load_settings(&mut sources, &path, shown, scope);
         let plan = SettingsPlan::default().under(checked.value.unwrap_or_default());
         let mut diagnostics = checked.diagnostics;
         diagnostics.extend(model::unlike(&plan));
-        Self { plan, sources, diagnostics, notes: Vec::new() }
+        Self { plan, parts: FileParts::default(), sources, diagnostics, notes: Vec::new() }
     }
 
     /// Rules in them that never decide anything, and views without a tool or with an argument that does not exist, each
@@ -163,7 +208,17 @@ impl Files {
         context: &RunContext,
         world: &World,
     ) -> Result<(SettingsPlan, Vec<Rule>), Failure> {
-        let (files, warnings) = Self::read(world).checked()?;
+        Self::read(world).with_rules(options, context, world)
+    }
+
+    /// The same for files that are read.
+    pub fn with_rules(
+        self,
+        options: &RuleOptions,
+        context: &RunContext,
+        world: &World,
+    ) -> Result<(SettingsPlan, Vec<Rule>), Failure> {
+        let (files, warnings) = self.checked()?;
         context.warn_all(warnings);
         context.redactor.learn(model::keys(&files, world)?);
         let rules = rules(options, &files)?;

@@ -22,7 +22,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 
-use crate::catalogue::{Catalogue, all_builtins};
+use crate::catalogue::all_builtins;
 use crate::client::{ClientPlan, Clients, Redirects};
 use crate::confined;
 use crate::contents::Kept;
@@ -63,6 +63,14 @@ pub struct Wiring<'a> {
 }
 
 crate::opaque_debug!(Wiring<'_>);
+
+/// How ensembles are connected.
+#[derive(Clone, Copy, Default)]
+struct How<'h> {
+    in_background: bool,
+    /// What is connected already, and the ensembles that may be replaced.
+    beside: Option<(&'h Connected, &'h [Arc<Ensemble>])>,
+}
 
 type Servers = Vec<(EnsembleName, Arc<McpConnection>)>;
 
@@ -205,9 +213,9 @@ impl<'a> Wiring<'a> {
 
     /// For serving tools to clients, which answer what servers ask.
     #[must_use]
-    pub fn serving(self, catalogue: &'a Catalogue, lockfiles: &'a Lockfiles) -> Self {
+    pub fn serving(self, protected: &'a [PathBuf], lockfiles: &'a Lockfiles) -> Self {
         let responders = Responders { to_client: true, ..Responders::default() };
-        Self { protected: catalogue.protected(), lockfiles, responders, ..self }
+        Self { protected, lockfiles, responders, ..self }
     }
 }
 
@@ -224,7 +232,20 @@ impl Wiring<'_> {
         plans: &[&EnsemblePlan],
         rules: Vec<Rule>,
     ) -> Result<Connected, Failure> {
-        self.connect_how(plans, rules, None, Vec::new(), true).await
+        let how = How { in_background: true, beside: None };
+        self.connect_how(plans, rules, None, Vec::new(), how).await
+    }
+
+    /// The same while others are connected. An ensemble that has the name of one of `replaced` takes its place, see
+    /// [`Ensemble::succeeding`].
+    pub async fn connect_beside(
+        &self,
+        plans: &[&EnsemblePlan],
+        others: &Connected,
+        replaced: &[Arc<Ensemble>],
+    ) -> Result<Connected, Failure> {
+        let how = How { in_background: true, beside: Some((others, replaced)) };
+        self.connect_how(plans, Vec::new(), None, Vec::new(), how).await
     }
 
     /// The same for compared models, which share identical calls.
@@ -245,7 +266,7 @@ impl Wiring<'_> {
         shared: Option<&SharedRuns>,
         own: Vec<Ensemble>,
     ) -> Result<Connected, Failure> {
-        self.connect_how(plans, rules, shared, own, false).await
+        self.connect_how(plans, rules, shared, own, How::default()).await
     }
 
     async fn connect_how(
@@ -254,16 +275,18 @@ impl Wiring<'_> {
         rules: Vec<Rule>,
         shared: Option<&SharedRuns>,
         own: Vec<Ensemble>,
-        in_background: bool,
+        how: How<'_>,
     ) -> Result<Connected, Failure> {
         let (plans, warning) = self.context.cassette.recorded(plans);
         self.context.warn_all(warning);
         let plans = plans.as_slice();
         self.context.redactor.learn(plans.iter().flat_map(|plan| self.secrets(plan)));
-        let guardian = self.guardian();
+        let guardian = how.beside.map_or_else(|| self.guardian(), |(others, _)| others.guardian.clone());
         let connection_notices = ConnectionNotices::default();
         let (mut ensembles, servers) =
-            self.ensembles(plans, &guardian, &connection_notices, shared, in_background);
+            self.ensembles(plans, &guardian, &connection_notices, shared, how.in_background);
+        let replaced = how.beside.map_or(&[][..], |(_, replaced)| replaced);
+        ensembles = ensembles.into_iter().map(|one| in_the_place_of(replaced, one)).collect();
         ensembles.extend(own);
         let artefacts = Arc::new(self.contents.clone());
         // In a box: what is awaited from here on is nested too deeply for the compiler otherwise.
@@ -279,7 +302,7 @@ impl Wiring<'_> {
                 return Err(failure);
             }
         };
-        if in_background {
+        if how.in_background {
             let is_kept =
                 |error: &ConnectError| servers.iter().any(|(name, _)| name.as_str() == error.ensemble);
             failures.retain(|error| roster.tools_of(&error.ensemble).is_some() || !is_kept(error));
@@ -522,6 +545,13 @@ fn waited_for(plan: &EnsemblePlan, connection: &ConnectionPlan) -> String {
     let verb =
         if matches!(connection.transport, TransportPlan::Stdio { .. }) { "starting" } else { "connecting" };
     format!("{verb} {}", plan.name)
+}
+
+fn in_the_place_of(replaced: &[Arc<Ensemble>], new: Ensemble) -> Ensemble {
+    match replaced.iter().find(|old| old.name == new.name) {
+        Some(old) => new.succeeding(old),
+        None => new,
+    }
 }
 
 fn required_failure(plans: &[&EnsemblePlan], failures: &[ConnectError]) -> Option<Failure> {

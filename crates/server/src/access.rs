@@ -19,7 +19,7 @@ mod views;
 
 use std::sync::Arc;
 
-use converse_config::ViewPlan;
+use converse_gateway::ViewPlans;
 use http::HeaderMap;
 
 pub(crate) use self::admission::Admission;
@@ -79,7 +79,7 @@ impl Access {
 
     /// Admits a client only to the views that its token or claims lead to, as soon as there are such views.
     #[must_use]
-    pub fn with_views(self, views: &[ViewPlan]) -> Self {
+    pub fn with_views(self, views: ViewPlans) -> Self {
         Self { views: ViewAccess::new(views), ..self }
     }
 

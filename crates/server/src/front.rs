@@ -183,6 +183,11 @@ impl Front {
         (Arc::new(front), queue)
     }
 
+    /// Takes over other settings, and the rules of the roster as they are now. Turns that run keep what they began with.
+    pub(crate) fn take_over(&self, files: SettingsPlan, roster: &Roster) {
+        self.agents.take_over(files, roster);
+    }
+
     /// Returns whether a path is answered here.
     pub(crate) fn serves(&self, path: &str) -> bool {
         self.options.openai && path.starts_with("/v1/")

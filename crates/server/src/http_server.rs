@@ -12,7 +12,6 @@ mod listener;
 mod replies;
 mod router;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,26 +44,28 @@ type MakeHandler<H> = Box<dyn Fn() -> H + Send + Sync>;
 /// What answers at [`PATH`], and below it for each view.
 pub struct Handlers<H> {
     whole: MakeHandler<H>,
-    views: BTreeMap<ViewName, MakeHandler<H>>,
+    view: MakeView<H>,
 }
+
+/// What makes the handler of each request to a view; `None` if there is no such view.
+type MakeView<H> = Arc<dyn Fn(&ViewName) -> Option<H> + Send + Sync>;
 
 impl<H> Handlers<H> {
     /// Handlers of all tools.
     pub fn new(make: impl Fn() -> H + Send + Sync + 'static) -> Self {
-        Self { whole: Box::new(make), views: BTreeMap::new() }
+        Self { whole: Box::new(make), view: Arc::new(|_| None) }
     }
 
-    /// Adds the handlers of a view.
+    /// Adds the handlers of views, which may come and go.
     #[must_use]
-    pub fn with_view(mut self, name: ViewName, make: impl Fn() -> H + Send + Sync + 'static) -> Self {
-        self.views.insert(name, Box::new(make));
-        self
+    pub fn with_views(self, make: impl Fn(&ViewName) -> Option<H> + Send + Sync + 'static) -> Self {
+        Self { view: Arc::new(make), ..self }
     }
 }
 
 impl<H> std::fmt::Debug for Handlers<H> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Handlers").field("views", &self.views.keys()).finish_non_exhaustive()
+        f.debug_struct("Handlers").finish_non_exhaustive()
     }
 }
 

@@ -27,4 +27,4 @@ mod shares;
 pub use access::{Access, AccessError, Issuer, IssuerKeys, KeyFetcher, TokenError, TokenList, Tokens};
 pub use front::{Front, FrontOptions, FrontParts, Renderers, TurnParts, TurnQueue};
 pub use http_server::{Handlers, Hosts, HttpError, HttpListener, HttpOptions, Limits, PATH, listen};
-pub use reload::{Configuration, ReloadParts, Reloader};
+pub use reload::{Configuration, ReloadParts, Reloader, VIEWS_NEED_ACCESS};

@@ -2,40 +2,43 @@
 //!
 //! A changed configuration is taken over as a whole or refused as a whole. Ensembles whose plan is the same keep their
 //! connection. Others are connected first, then served instead of the old ones, whose connections end with their last
-//! call.
+//! call. A project that has changed since it was trusted stays as it was beside the changes of the user; one whose trust
+//! was taken back is not served any more, whatever else has changed.
 
+mod connections;
 mod difference;
+mod reading;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use converse_canister::EnsembleName;
-use converse_config::{EnsemblePlan, Finding, Rule, SettingsPlan, Severity};
+use converse_config::EnsemblePlan;
 use converse_ensemble::{Acceptance, Ensemble, Pins, Upstream};
-use converse_gateway::{Change, Gateway, ServedUpstream};
+use converse_gateway::Gateway;
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
 use converse_host::context::RunContext;
-use converse_host::failure::Failure;
 use converse_host::interrupt::Interrupt;
 use converse_host::lockfiles::{Lockfiles, State};
 use converse_host::options::RuleOptions;
-use converse_host::settings::Files;
-use converse_host::wiring::{Connected, Wiring};
+use converse_host::wiring::Connected;
 use converse_host::world::World;
 use converse_session::files::FileWatch;
-use futures_util::future::join_all;
+use converse_text::wording::counted;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
-use self::difference::Difference;
+use self::connections::Serving;
+use self::difference::{Changes, Difference};
+use self::reading::Project;
+pub use self::reading::{Configuration, VIEWS_NEED_ACCESS};
+use crate::front::Front;
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(1);
-/// Longest wait for the servers of a new configuration. After that they are served as those that are connected later.
-const SETTLING: Duration = Duration::from_secs(8);
 
 /// Where the configuration comes from, and what connections are made of.
 #[derive(Debug, Clone, Copy)]
@@ -50,15 +53,8 @@ pub struct ReloadParts<'a> {
     pub named: &'a [String],
     /// The rules of the command line.
     pub rules: &'a RuleOptions,
-}
-
-/// What a program serves.
-#[derive(Debug)]
-pub struct Configuration {
-    pub catalogue: Catalogue,
-    pub plans: Vec<EnsemblePlan>,
-    pub settings: SettingsPlan,
-    pub rules: Vec<Rule>,
+    /// Whether no client is told from another, so that no view can name clients.
+    pub is_open: bool,
 }
 
 /// Takes over changes of the configuration while a program serves.
@@ -67,7 +63,11 @@ pub struct Reloader<'a> {
     now: Configuration,
     files: FileWatch,
     locks: FileWatch,
-    /// What was connected after the start.
+    /// The lockfiles that were sound when they were last used. One that is gone is missed.
+    sound: BTreeSet<PathBuf>,
+    /// Why the files as they are now are not used, as it was last said.
+    refused: Option<String>,
+    /// What was connected after the start and is in use.
     later: Vec<Arc<Connected>>,
     /// Ensembles that are no longer served and may have running calls.
     retired: Vec<(Arc<Ensemble>, Option<Arc<Upstream>>)>,
@@ -81,122 +81,56 @@ impl std::fmt::Debug for Reloader<'_> {
     }
 }
 
-impl<'a> ReloadParts<'a> {
-    /// Returns what connects servers of a gateway.
-    pub fn wiring<'w>(&self, catalogue: &'w Catalogue, lockfiles: &'w Lockfiles) -> Wiring<'w>
-    where
-        'a: 'w,
-    {
-        Wiring::looking(self.world, self.context, self.interrupt, self.contents).serving(catalogue, lockfiles)
-    }
-
-    /// Reads what to serve of this catalogue.
-    ///
-    /// # Errors
-    ///
-    /// The user's own files have errors, or an ensemble that the command line names is missing or not trusted.
-    pub fn configuration(&self, catalogue: Catalogue) -> Result<Configuration, Failure> {
-        let named = Some(self.named).filter(|named| !named.is_empty());
-        let plans = catalogue.select(named)?.into_iter().cloned().collect();
-        let (settings, rules) = Files::for_tools(self.rules, self.context, self.world)?;
-        Ok(Configuration { catalogue, plans, settings, rules })
-    }
-
-    /// Reads a changed configuration, or returns why it is refused, as lines.
-    fn changed(&self, before: &Configuration) -> Result<Configuration, Vec<String>> {
-        let catalogue = Catalogue::find(self.world, self.directories);
-        let settings = Files::read(self.world).findings().into_iter().map(|(finding, _)| finding);
-        let errors: Vec<String> =
-            catalogue.findings().into_iter().chain(settings).filter(is_error).map(|one| line(&one)).collect();
-        if !errors.is_empty() {
-            return Err(errors);
-        }
-        if catalogue.has_lost_trust(&before.catalogue) {
-            let plain = |note: String| note.trim_start_matches("warning: ").to_owned();
-            return Err(catalogue.notes().into_iter().map(plain).collect());
-        }
-        self.configuration(catalogue).map_err(|failure| vec![failure.message])
-    }
-
-    /// Connects ensembles beside those that are served, and waits a bounded time for their tools.
-    async fn connect(
-        &self,
-        new: &Configuration,
-        plans: &[&EnsemblePlan],
-        tasks: &mut JoinSet<()>,
-    ) -> Result<Arc<Connected>, Failure> {
-        let lockfiles = new.catalogue.lockfiles();
-        let wiring = self.wiring(&new.catalogue, &lockfiles);
-        let fresh = Arc::new(wiring.connect_in_background(plans, Vec::new()).await?);
-        let kept = Arc::clone(&fresh);
-        tasks.spawn(async move { kept.keep_open().await });
-        self.context.warn_all(fresh.errors().iter().map(|error| format!("warning: {error}")));
-        let upstreams = fresh.upstreams();
-        let settled = join_all(upstreams.iter().map(|(_, upstream)| upstream.settled()));
-        let _ = timeout(SETTLING, settled).await;
-        fresh.roster.refresh().await;
-        Ok(fresh)
-    }
-
-    fn is_required(&self, plan: &EnsemblePlan) -> bool {
-        plan.required || self.named.iter().any(|name| name == plan.name.as_str())
-    }
-
-    /// Returns the servers of these plans that are kept connected. Those that the command line names are required, too.
-    pub fn upstreams(&self, connected: &Connected, plans: &[EnsemblePlan]) -> Vec<ServedUpstream> {
-        let served = |(ensemble, upstream): (EnsembleName, Arc<Upstream>)| {
-            let plan = plans.iter().find(|plan| plan.name == ensemble)?;
-            Some(ServedUpstream { ensemble, is_required: self.is_required(plan), upstream })
-        };
-        connected.upstreams().into_iter().filter_map(served).collect()
-    }
-}
-
-impl Configuration {
-    /// The settings that count from the next start only.
-    fn fixed(&self) -> String {
-        format!("{:?}", (&self.settings.views, &self.settings.serve, self.settings.audit))
-    }
-}
-
 impl<'a> Reloader<'a> {
     /// Watches the files of a configuration from now on.
     pub fn new(parts: ReloadParts<'a>, now: Configuration, read: &Lockfiles) -> Self {
         let files = FileWatch::new(watched(parts.world, &now.catalogue));
         let locks = FileWatch::new(read.iter().map(|locked| locked.path.clone()).collect());
-        Self { parts, now, files, locks, later: Vec::new(), retired: Vec::new(), tasks: JoinSet::new() }
+        Self {
+            parts,
+            now,
+            files,
+            locks,
+            sound: sound(read),
+            refused: None,
+            later: Vec::new(),
+            retired: Vec::new(),
+            tasks: JoinSet::new(),
+        }
     }
 
     /// Takes over changes of files, and looks at all of them when `hangup` is notified, until the future is dropped.
-    pub async fn run(&mut self, connected: &Connected, gateway: &Gateway, hangup: &Notify) {
-        let context = self.parts.context;
+    pub async fn run(
+        &mut self,
+        connected: &Connected,
+        gateway: &Gateway,
+        front: Option<&Front>,
+        hangup: &Notify,
+    ) {
+        let serving = Serving { connected, gateway, front };
         loop {
             let is_asked = tokio::select! {
                 () = sleep(LOOK) => false,
                 () = hangup.notified() => true,
             };
             while self.tasks.try_join_next().is_some() {}
-            self.later.iter().for_each(|later| later.tell_news(&connected.roster, context));
             self.end_retired();
+            self.free_unused(connected);
+            let mut is_due = is_asked;
             if self.locks.has_changed() {
                 self.accept(connected);
                 gateway.refresh_now().await;
+                // A missing lockfile may have been why it was refused.
+                is_due |= self.refused.is_some();
             }
-            if self.files.has_changed() || is_asked {
-                self.reload(connected, gateway, is_asked).await;
+            if self.files.has_changed() || is_due {
+                self.reload(serving, is_asked).await;
             }
         }
     }
 
-    /// Disconnects what was connected after the start, and what is no longer served.
-    pub async fn disconnect(&mut self) {
-        let retired = std::mem::take(&mut self.retired);
-        join_all(retired.iter().map(|(ensemble, _)| ensemble.disconnect())).await;
-        join_all(self.later.iter().map(|later| later.disconnect(self.parts.context))).await;
-    }
-
     /// Takes over what the user accepts. A lockfile that cannot be used, or is gone, changes nothing until the next start.
-    fn accept(&self, connected: &Connected) {
+    fn accept(&mut self, connected: &Connected) {
         let now = self.now.catalogue.lockfiles();
         connected.roster.accept(|ensemble| {
             let plan = self.now.plans.iter().find(|plan| plan.name == ensemble.name)?;
@@ -209,10 +143,16 @@ impl<'a> Reloader<'a> {
             }
             Some(Acceptance { pins, instructions: now.instructions(plan) })
         });
+        self.sound.extend(sound(&now));
         let context = self.parts.context;
         for locked in now.iter().filter(|locked| self.now.plans.iter().any(|plan| locked.covers(plan))) {
             match &locked.state {
                 State::Sound(_) => context.note(&format!("note: {} was read again", locked.shown)),
+                State::Absent if self.sound.contains(&locked.path) => context.warn(&format!(
+                    "warning: {} is gone, so what was accepted before stays, and servers that change are refused \
+                     until it is there again or the program is restarted",
+                    locked.shown
+                )),
                 State::Absent => {}
                 State::Damaged(why) => context.warn(&format!(
                     "warning: {} cannot be used, so what was accepted before stays: {why}",
@@ -222,97 +162,123 @@ impl<'a> Reloader<'a> {
         }
     }
 
-    async fn reload(&mut self, connected: &Connected, gateway: &Gateway, is_asked: bool) {
+    async fn reload(&mut self, serving: Serving<'_>, is_asked: bool) {
         // A file that changes while it is read is looked at again.
         self.files = FileWatch::new(watched(self.parts.world, &self.now.catalogue));
-        let taken_over = match self.parts.changed(&self.now) {
-            Ok(new) => self.take_over(new, connected, gateway).await,
+        let catalogue = Catalogue::find(self.parts.world, self.parts.directories);
+        let project = Project::of(&self.now, &catalogue);
+        let is_revoked = project == Project::Revoked;
+        if is_revoked {
+            // Before anything can refuse the rest.
+            self.revoke(serving).await;
+        }
+        let why_kept = (project == Project::Kept).then(|| reason_to_keep(&catalogue));
+        let taken_over = match self.parts.changed(catalogue, &self.now, &project) {
+            Ok(new) => self.take_over(new, serving).await,
             Err(why) => Err(why),
         };
         let context = self.parts.context;
-        match taken_over {
-            Ok(None) if is_asked => context.note("note: the configuration has not changed"),
-            Ok(None) => {}
-            Ok(Some(what)) => {
-                gateway.counters().reloaded(true);
-                context.note(&format!("note: the configuration was read again: {what}"));
-            }
+        let unused = match &taken_over {
+            Ok(_) => why_kept
+                .map(|why| format!("the changed project is not used, and the one before stays: {why}")),
             Err(why) => {
-                gateway.counters().reloaded(false);
-                let more = why.len().saturating_sub(1);
-                let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
-                let first = why.first().and_then(|text| text.lines().next()).unwrap_or_default();
-                context.warn(&format!(
-                    "warning: the changed configuration is not used, and the one before stays: {first}{more}"
-                ));
+                let text = "the changed configuration is not used, and the one before stays";
+                Some(format!("{text}: {}", first_of(why)))
+            }
+        };
+        let counters = serving.gateway.counters();
+        if let Some(unused) = &unused {
+            counters.reloaded(false);
+            // Other files may change many times while the project is not trusted.
+            if taken_over.is_err() || is_asked || self.refused.as_ref() != Some(unused) {
+                context.warn(&format!("warning: {unused}"));
             }
         }
+        match taken_over {
+            Ok(Some(what)) => {
+                counters.reloaded(true);
+                context.note(&format!("note: the configuration was read again: {what}"));
+            }
+            Ok(None) if unused.is_none() && self.refused.is_some() => {
+                context.note("note: the configuration is sound again, and is what is served");
+            }
+            Ok(None) if unused.is_none() && is_asked && !is_revoked => {
+                context.note("note: the configuration has not changed");
+            }
+            _ => {}
+        }
+        self.refused = unused;
+    }
+
+    /// Stops serving the project, whose trust the user has taken back.
+    async fn revoke(&mut self, serving: Serving<'_>) {
+        let before = self.now.plans.len();
+        self.now.revoke();
+        let removed = before - self.now.plans.len();
+        self.parts.context.warn(&format!(
+            "warning: this project is not trusted any more, so its settings and its {} are not served",
+            counted(removed, "ensemble")
+        ));
+        let changes = Changes { turns: true, ..Changes::default() };
+        self.serve(serving, None, &changes).await;
+        serving.gateway.counters().reloaded(true);
     }
 
     /// Connects what is new and serves it. Returns what has changed, if anything has.
     async fn take_over(
         &mut self,
         new: Configuration,
-        connected: &Connected,
-        gateway: &Gateway,
+        serving: Serving<'_>,
     ) -> Result<Option<String>, Vec<String>> {
-        let has_same_paths = new.catalogue.protected() == self.now.catalogue.protected();
+        let paths = |of: &Configuration| of.protected.iter().cloned().collect::<BTreeSet<PathBuf>>();
+        let has_same_paths = paths(&new) == paths(&self.now);
         let difference = Difference::of(&self.now.plans, &new.plans, has_same_paths);
-        let has_new_rules = format!("{:?}", self.now.rules) != format!("{:?}", new.rules);
-        if new.fixed() != self.now.fixed() {
-            let text =
-                "warning: `[[views]]`, `[serve]` and `audit` of the settings count from the next start";
+        let changes = Changes::of(&self.now, &new, serving.front.is_some());
+        if changes.fixed {
+            let text = "warning: `[audit]` and `[sandbox]` of the settings count from the next start";
             self.parts.context.warn(text);
         }
-        if difference.is_empty() && !has_new_rules {
+        let lockfiles = new.catalogue.lockfiles();
+        self.stop_for_missing(&lockfiles, &difference.fresh)?;
+        if difference.is_empty() && changes.names().is_empty() {
             self.now = new;
             return Ok(None);
         }
         let mut fresh = None;
         if !difference.fresh.is_empty() {
-            let connecting = self.parts.connect(&new, &difference.fresh, &mut self.tasks);
+            let replaced: Vec<Arc<Ensemble>> = self
+                .retired
+                .iter()
+                .map(|(old, _)| old)
+                .chain(&*serving.connected.roster.ensembles())
+                .cloned()
+                .collect();
+            let what = (difference.fresh.as_slice(), &lockfiles);
+            let beside = (serving.connected, replaced.as_slice());
+            let connecting = self.parts.connect(&new, what, beside, &mut self.tasks);
             fresh = Some(connecting.await.map_err(|why| vec![why.message])?);
         }
-        let fresh_upstreams =
-            fresh.iter().flat_map(|fresh| self.parts.upstreams(fresh, &new.plans)).collect::<Vec<_>>();
-        let served = connected.roster.ensembles();
-        let of_fresh = fresh.as_ref().map(|fresh| fresh.roster.ensembles());
-        let (mut ensembles, mut upstreams) = (Vec::new(), Vec::new());
-        let old_upstreams = gateway.upstreams().all();
-        for plan in &new.plans {
-            let is_fresh = difference.is_fresh(plan);
-            let from = if is_fresh { of_fresh.as_ref() } else { Some(&served) };
-            ensembles.extend(from.and_then(|from| from.iter().find(|one| one.name == plan.name)).cloned());
-            let from = if is_fresh { fresh_upstreams.as_slice() } else { &*old_upstreams };
-            let upstream = from.iter().find(|one| one.ensemble == plan.name).cloned();
-            let is_required = self.parts.is_required(plan);
-            upstreams.extend(upstream.map(|one| ServedUpstream { is_required, ..one }));
-        }
-        for old in served.iter().filter(|old| !ensembles.iter().any(|one| Arc::ptr_eq(one, old))) {
-            let upstream = old_upstreams.iter().find(|one| one.ensemble == old.name);
-            self.retired.push((Arc::clone(old), upstream.map(|one| Arc::clone(&one.upstream))));
-        }
-        self.later.extend(fresh);
-        let rules = has_new_rules.then(|| new.rules.clone());
-        let what = difference.told(has_new_rules);
+        let what = difference.told(&changes.names());
+        self.sound.extend(sound(&lockfiles));
         self.now = new;
-        gateway.take_over(Change { rules, ensembles, upstreams }).await;
+        self.serve(serving, fresh, &changes).await;
         Ok(Some(what))
     }
 
-    /// Disconnects ensembles that are no longer served and whose calls have ended.
-    fn end_retired(&mut self) {
-        let (ended, running) =
-            std::mem::take(&mut self.retired).into_iter().partition(|(one, _)| one.is_idle());
-        self.retired = running;
-        let ended: Vec<(Arc<Ensemble>, Option<Arc<Upstream>>)> = ended;
-        for (ensemble, upstream) in ended {
-            self.tasks.spawn(async move {
-                ensemble.disconnect().await;
-                // Its keeper sees that nothing is to be kept.
-                upstream.iter().for_each(|upstream| upstream.want());
-            });
-        }
+    /// Refuses servers that a lockfile held back and that would be served without it.
+    fn stop_for_missing(&self, lockfiles: &Lockfiles, plans: &[&EnsemblePlan]) -> Result<(), Vec<String>> {
+        let missing = |plan: &&EnsemblePlan| {
+            let locked = lockfiles.of(plan)?;
+            let is_missing = locked.state == State::Absent && self.sound.contains(&locked.path);
+            is_missing.then(|| {
+                format!(
+                    "{} is gone, and `{}` would be served without it: restore the lockfile, or restart the program",
+                    locked.shown, plan.name
+                )
+            })
+        };
+        let missing: Vec<String> = plans.iter().filter_map(missing).collect();
+        if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
 }
 
@@ -334,15 +300,22 @@ fn watched(world: &World, catalogue: &Catalogue) -> Vec<PathBuf> {
     files
 }
 
-/// What a project is not trusted with is judged as a whole.
-fn is_error(finding: &Finding) -> bool {
-    finding.severity == Severity::Error && !finding.code.as_str().starts_with("untrusted-")
+/// Returns the lockfiles that can be used.
+fn sound(lockfiles: &Lockfiles) -> BTreeSet<PathBuf> {
+    lockfiles.iter().filter(|locked| locked.sound().is_some()).map(|locked| locked.path.clone()).collect()
 }
 
-fn line(finding: &Finding) -> String {
-    let place = match (finding.line, finding.column) {
-        (Some(line), Some(column)) => format!("{}:{line}:{column}", finding.file),
-        _ => finding.file.clone(),
-    };
-    format!("{place}: error[{}]: {}", finding.code.as_str(), finding.message)
+/// Returns why the project is served as it was.
+fn reason_to_keep(catalogue: &Catalogue) -> String {
+    let notes = catalogue.notes();
+    let plain = notes.iter().map(|note| note.trim_start_matches("warning: "));
+    plain.collect::<Vec<_>>().join("; ")
+}
+
+/// Returns the first line of the first text, and the number of the others.
+fn first_of(why: &[String]) -> String {
+    let more = why.len().saturating_sub(1);
+    let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+    let first = why.first().and_then(|text| text.lines().next()).unwrap_or_default();
+    format!("{first}{more}")
 }

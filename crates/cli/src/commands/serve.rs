@@ -83,13 +83,14 @@ impl Serving<'_> {
         let contents = Kept::rolling();
         let (directories, named) = (&self.args.places.ensembles, &self.args.ensemble);
         let (context, rules) = (&console.context, &self.args.rules.options());
-        let reload =
-            ReloadParts { world, context, interrupt, contents: &contents, directories, named, rules };
+        let contents = &contents;
+        let is_open = http.as_ref().is_some_and(|(_, guarded)| guarded.is_open());
+        let reload = ReloadParts { world, context, interrupt, contents, directories, named, rules, is_open };
         let catalogue = Catalogue::find(world, directories);
         console.warn_all(catalogue.notes());
         let now = reload.configuration(catalogue)?;
         let (files, lockfiles) = (now.settings.clone(), now.catalogue.lockfiles());
-        let wiring = reload.wiring(&now.catalogue, &lockfiles);
+        let wiring = reload.wiring(&now, &lockfiles);
         let audit = Arc::new(self.audit(files.audit.unwrap_or(true))?);
         let (transport, written) = match http {
             Some((address, guarded)) => (ClientTransport::Http(address, guarded), None),
@@ -110,7 +111,7 @@ impl Serving<'_> {
             roster: connected.roster.for_caller(0),
             upstreams: upstreams.clone(),
             audit: Arc::clone(&audit) as Arc<dyn Audit>,
-            blobs: Arc::new(contents.clone()),
+            blobs: Arc::new(Kept::clone(contents)),
             spans: console.context.telemetry.calls(),
             bare_names: self.args.bare_names,
             views: files.views.clone(),
@@ -120,7 +121,7 @@ impl Serving<'_> {
         };
         let front = self.front(&connected, upstreams, files, wiring.rules(Vec::new()));
         let mut reloader = Reloader::new(reload, now, &lockfiles);
-        let served = self.served(&connected, parts, &mut reloader, &contents, transport, front).await;
+        let served = self.served(&connected, parts, &mut reloader, contents, transport, front).await;
         // Concurrently: a client that does not read and a log that cannot be written must not delay the servers.
         let carried = async {
             match written {
@@ -153,7 +154,7 @@ impl Serving<'_> {
             }
         };
         let (routes, queue) = front.unzip();
-        let begun = routes.clone();
+        let (begun, reloaded) = (routes.clone(), routes.clone());
         let turns = async {
             if let (Some(queue), Some(front)) = (queue, begun) {
                 gateway.upstreams().settled().await;
@@ -173,7 +174,7 @@ impl Serving<'_> {
                 ClientTransport::Stdio(pipes) => self.stdio(&gateway, pipes).await,
             }
         };
-        let reloads = reloader.run(connected, &gateway, self.hangup);
+        let reloads = reloader.run(connected, &gateway, reloaded.as_deref(), self.hangup);
         let kept = async { tokio::join!(news, reloads, connected.keep_open(), gateway.follow_upstreams()) };
         tokio::select! {
             served = served => served,

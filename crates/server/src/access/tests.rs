@@ -225,7 +225,8 @@ async fn a_signed_claim_leads_to_a_view() {
     let text = "[[views]]\nname = \"data\"\ntools = [\"*\"]\nclaims = { group = \"data\" }\n";
     let id = sources.add("s.toml", converse_config::Scope::User, text);
     let views = converse_config::parse_settings(&sources, id).value.views;
-    let access = Access::open().with_issuer(issuer(&server)).with_views(&views);
+    let access =
+        Access::open().with_issuer(issuer(&server)).with_views(converse_gateway::ViewPlans::new(views));
     let reach = async |claims: String| {
         let message =
             format!("{}.{}", encoded(json!({ "alg": "EdDSA", "kid": "one" }).to_string()), encoded(claims));

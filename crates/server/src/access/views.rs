@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use converse_canister::ViewName;
 use converse_config::ViewPlan;
-use converse_gateway::Principal;
+use converse_gateway::{Principal, ViewPlans};
 use serde_json::{Map, Value};
 
 use super::admission::Admission;
@@ -23,21 +23,22 @@ pub(crate) enum Reach {
 
 /// The tokens and claims that lead to views.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ViewAccess(Arc<[ViewPlan]>);
+pub(super) struct ViewAccess(ViewPlans);
 
 impl ViewAccess {
-    pub(super) fn new(views: &[ViewPlan]) -> Self {
-        Self(views.into())
+    pub(super) fn new(views: ViewPlans) -> Self {
+        Self(views)
     }
 
     /// Returns what the client may use; `None` if that is nothing.
     pub(super) fn of(&self, admission: &Admission) -> Option<Reach> {
-        let named = self.0.iter().filter(|view| leads(view, admission));
+        let views = self.0.all();
+        let named = views.iter().filter(|view| leads(view, admission));
         let named: Vec<ViewName> = named.map(|view| view.name.clone()).collect();
         if !named.is_empty() {
             return Some(Reach::Views(named.into()));
         }
-        let is_free = !self.0.iter().any(ViewPlan::names_principals);
+        let is_free = !views.iter().any(ViewPlan::names_principals);
         (is_free || admission.principal == Principal::Owner).then_some(Reach::Everything)
     }
 }
@@ -92,7 +93,7 @@ mod tests {
         let id = sources.add("s.toml", Scope::User, &text);
         let Checked { value, diagnostics } = parse_settings(&sources, id);
         assert_eq!(diagnostics, []);
-        ViewAccess::new(&value.views)
+        ViewAccess::new(ViewPlans::new(value.views))
     }
 
     fn by_token(token: &str) -> Admission {

@@ -19,7 +19,7 @@ use converse_host::world::World;
 use converse_provider::known_models;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use crate::openai::{ClientTool, ModelEntry};
 
@@ -31,12 +31,18 @@ const CLIENT: &str = "client";
 
 /// All agents of a server.
 pub(crate) struct Agents {
-    files: SettingsPlan,
     /// What applies to every turn: rules of the command line.
     options: TurnOptions,
     world: Arc<World>,
-    roster: Roster,
     rules: Rules,
+    /// Replaced as a whole when the configuration changes. A turn that runs keeps what it began with.
+    configured: RwLock<Arc<Configured>>,
+}
+
+/// What the settings say, and the agents made of it.
+struct Configured {
+    files: SettingsPlan,
+    roster: Roster,
     kept: Mutex<HashMap<String, Arc<Agent>>>,
 }
 
@@ -50,16 +56,23 @@ impl Agents {
     /// `rules` has what all rules of this workspace share; its list is replaced. The kept answers among the rules of the
     /// settings and of the roster are left out: they are one user's, and each turn adds those of its principal.
     pub(crate) fn new(
-        mut files: SettingsPlan,
+        files: SettingsPlan,
         options: TurnOptions,
         world: Arc<World>,
         roster: &Roster,
         rules: Rules,
     ) -> Self {
-        files.rules.retain(|rule| !rule.is_bound());
-        let shared = roster.rules().only(|rule| !rule.is_bound());
-        let roster = roster.for_caller(0).judged_by(shared);
-        Self { files, options, world, roster, rules, kept: Mutex::default() }
+        let configured = RwLock::new(Arc::new(Configured::new(files, roster)));
+        Self { options, world, rules, configured }
+    }
+
+    /// Takes over other settings, and the rules of the roster as they are now, for turns that begin from now on.
+    pub(crate) fn take_over(&self, files: SettingsPlan, roster: &Roster) {
+        *self.configured.write() = Arc::new(Configured::new(files, roster));
+    }
+
+    fn configured(&self) -> Arc<Configured> {
+        Arc::clone(&self.configured.read())
     }
 
     /// Returns the settings of a turn with this model or preset; `None` for the default model. `change` adds what the
@@ -73,14 +86,16 @@ impl Agents {
         name: Option<&str>,
         change: impl FnOnce(&mut TurnOptions),
     ) -> Result<Settings, Failure> {
-        let mut options = self.options.clone();
+        let (mut options, configured) = (self.options.clone(), self.configured());
         match name {
-            Some(name) if self.files.presets.contains_key(name) => options.preset = Some(name.to_owned()),
+            Some(name) if configured.files.presets.contains_key(name) => {
+                options.preset = Some(name.to_owned())
+            }
             Some(name) => options.model = vec![name.to_owned()],
             None => {}
         }
         change(&mut options);
-        let settings = Settings::resolve(&options, None, None, &self.files, None, &self.world)?;
+        let settings = Settings::resolve(&options, None, None, &configured.files, None, &self.world)?;
         if !settings.cassette.answers_for_models() {
             settings.model.require_key()?;
         }
@@ -93,21 +108,21 @@ impl Agents {
     ///
     /// The settings name an ensemble that is not connected.
     pub(crate) fn agent(&self, settings: &Settings) -> Result<Arc<Agent>, Failure> {
-        let key = key(settings);
-        if let Some(agent) = self.kept.lock().get(&key) {
+        let (key, configured) = (key(settings), self.configured());
+        if let Some(agent) = configured.kept.lock().get(&key) {
             return Ok(Arc::clone(agent));
         }
         if let Some(missing) =
-            settings.ensembles.iter().flatten().find(|name| self.roster.tools_of(name).is_none())
+            settings.ensembles.iter().flatten().find(|name| configured.roster.tools_of(name).is_none())
         {
             let message = format!("the ensemble `{missing}` is not connected to this server");
             return Err(Failure::new(Kind::Ensemble, "named-ensemble", message));
         }
         let rules = self.rules.with_list(settings.rules.clone());
-        let roster = self.roster.view(settings.ensembles.as_deref(), rules);
+        let roster = configured.roster.view(settings.ensembles.as_deref(), rules);
         roster.searchable();
         let agent = Arc::new(Agent { roster, wires: settings.wires() });
-        let mut kept = self.kept.lock();
+        let mut kept = configured.kept.lock();
         if kept.len() < MAX_KEPT {
             kept.insert(key, Arc::clone(&agent));
         }
@@ -116,7 +131,9 @@ impl Agents {
 
     /// Lists presets, and known models of providers that can be used here.
     pub(crate) fn list(&self) -> Vec<ModelEntry> {
-        let presets = self.files.presets.iter().map(|(name, preset)| ModelEntry {
+        let configured = self.configured();
+        let files = &configured.files;
+        let presets = files.presets.iter().map(|(name, preset)| ModelEntry {
             id: name.clone(),
             created: 0,
             owned_by: "preset".to_owned(),
@@ -127,7 +144,7 @@ impl Agents {
             ModelEntry { id, created: 0, owned_by, description: None }
         };
         let mut ids: Vec<String> = self.default_model().map(|model| model.id).into_iter().collect();
-        let usable = model::all(&self.files, &self.world);
+        let usable = model::all(files, &self.world);
         let usable = usable.iter().filter(|reach| reach.missing_key().is_none());
         let today = model::today();
         let of = |provider: &str| {
@@ -136,7 +153,7 @@ impl Agents {
         };
         ids.extend(usable.flat_map(|reach| of(reach.endpoint.provider.as_str())));
         // Models that the settings describe are usable by intent.
-        ids.extend(self.files.models.keys().map(ToString::to_string));
+        ids.extend(files.models.keys().map(ToString::to_string));
         ids.push("understudy".to_owned());
         let mut seen = std::collections::HashSet::new();
         ids.retain(|id| seen.insert(id.clone()));
@@ -149,17 +166,26 @@ impl Agents {
     }
 
     /// Returns all tools of the server.
-    pub(crate) fn roster(&self) -> &Roster {
-        &self.roster
+    pub(crate) fn roster(&self) -> Roster {
+        self.configured().roster.for_caller(0)
     }
 
     /// Returns whether calls are recorded in the audit log.
     pub(crate) fn audits(&self) -> bool {
-        self.files.audit.unwrap_or(true)
+        self.configured().files.audit.unwrap_or(true)
     }
 
     fn default_model(&self) -> Option<Model> {
         self.settings(None, |_| {}).ok().map(|settings| settings.model)
+    }
+}
+
+impl Configured {
+    fn new(mut files: SettingsPlan, roster: &Roster) -> Self {
+        files.rules.retain(|rule| !rule.is_bound());
+        let shared = roster.rules().only(|rule| !rule.is_bound());
+        let roster = roster.for_caller(0).judged_by(shared);
+        Self { files, roster, kept: Mutex::default() }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Routes requests by path, and checks host, origin and access.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -26,7 +28,7 @@ use super::browser;
 use super::replies::{
     PLAIN, Reply, challenged, denied, health, not_allowed, plain, readiness, rejected, reply, with,
 };
-use super::{Handlers, Hosts, Limits, MakeHandler, PATH};
+use super::{Handlers, Hosts, Limits, MakeView, PATH};
 use crate::access::{Access, Admission, Denied, Reach};
 use crate::front::{Front, door};
 use crate::shares::Shares;
@@ -86,15 +88,24 @@ type Service<H> = StreamableHttpService<H, NeverSessionManager>;
 struct Endpoints<H> {
     /// Of all tools.
     whole: Service<H>,
-    views: BTreeMap<ViewName, Service<H>>,
+    view: MakeView<H>,
+    /// Those that were asked for.
+    views: Mutex<BTreeMap<ViewName, Service<H>>>,
+    config: StreamableHttpServerConfig,
 }
 
-impl<H> Endpoints<H> {
+impl<H: ServerHandler + Send + Sync + 'static> Endpoints<H> {
+    fn new(handlers: Handlers<H>, config: StreamableHttpServerConfig) -> Self {
+        let make = handlers.whole;
+        let whole = service(move || Ok(make()), &config);
+        Self { whole, view: handlers.view, views: Mutex::default(), config }
+    }
+
     /// Returns the endpoint for a client, or the answer to a client that has none at this path.
-    fn find(&self, asked: Option<&str>, reach: &Reach) -> Result<&Service<H>, Box<Reply>> {
-        let of = |name: &ViewName| self.views.get(name).ok_or_else(no_view);
+    fn find(&self, asked: Option<&str>, reach: &Reach) -> Result<Service<H>, Box<Reply>> {
+        let of = |name: &ViewName| self.of_view(name).ok_or_else(no_view);
         match (reach, asked) {
-            (Reach::Everything, None) => Ok(&self.whole),
+            (Reach::Everything, None) => Ok(self.whole.clone()),
             (Reach::Everything, Some(asked)) => of(&ViewName::new(asked).map_err(|_| no_view())?),
             (Reach::Views(views), Some(asked)) => {
                 of(views.iter().find(|name| name.as_str() == asked).ok_or_else(no_view)?)
@@ -110,6 +121,25 @@ impl<H> Endpoints<H> {
             },
         }
     }
+}
+
+impl<H: ServerHandler + Send + Sync + 'static> Endpoints<H> {
+    /// Returns the endpoint of a view that there is now.
+    fn of_view(&self, name: &ViewName) -> Option<Service<H>> {
+        (self.view)(name)?;
+        let make = || {
+            let (view, name) = (Arc::clone(&self.view), name.clone());
+            service(move || view(&name).ok_or_else(|| ErrorKind::NotFound.into()), &self.config)
+        };
+        Some(self.views.lock().entry(name.clone()).or_insert_with(make).clone())
+    }
+}
+
+fn service<H: ServerHandler + Send + Sync + 'static>(
+    make: impl Fn() -> std::io::Result<H> + Send + Sync + 'static,
+    config: &StreamableHttpServerConfig,
+) -> Service<H> {
+    StreamableHttpService::new(make, Arc::new(NeverSessionManager::default()), config.clone())
 }
 
 /// The same answer whether or not a view of that name exists for others.
@@ -133,16 +163,7 @@ impl<H: ServerHandler + Send + Sync + 'static> Router<H> {
             .with_max_request_body_bytes(state.limits.body_bytes)
             .disable_allowed_hosts()
             .disable_allowed_origins();
-        let service = |make: MakeHandler<H>| {
-            StreamableHttpService::new(
-                move || Ok(make()),
-                Arc::new(NeverSessionManager::default()),
-                config.clone(),
-            )
-        };
-        let whole = service(handlers.whole);
-        let views = handlers.views.into_iter().map(|(name, make)| (name, service(make))).collect();
-        let tools = Endpoints { whole, views };
+        let tools = Endpoints::new(handlers, config);
         Self(Arc::new(Routes::Tools { state, tools, serves_metrics }))
     }
 
@@ -203,7 +224,7 @@ impl HttpState {
         serves_metrics: bool,
     ) -> Reply
     where
-        H: ServerHandler + Send + 'static,
+        H: ServerHandler + Send + Sync + 'static,
     {
         // Load balancers check the health by IP address and without a token.
         if request.uri().path() == HEALTH {
@@ -277,7 +298,7 @@ impl HttpState {
         }
         match (is_metrics, is_read(request.method())) {
             (false, _) => match tools.find(view.as_deref(), &admission.reach) {
-                Ok(service) => self.call_tool(request, from, admission, service).await,
+                Ok(service) => self.call_tool(request, from, admission, &service).await,
                 Err(answer) => *answer,
             },
             (true, true) => metrics(&self.counters),

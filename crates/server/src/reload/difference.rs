@@ -1,6 +1,10 @@
 //! The difference of two sets of plans.
 
-use converse_config::EnsemblePlan;
+use std::fmt::Debug;
+
+use converse_config::{BudgetPlan, EnsemblePlan, SettingsPlan};
+
+use super::Configuration;
 
 /// What changes when other plans are served.
 #[derive(Debug)]
@@ -36,24 +40,69 @@ impl<'p> Difference<'p> {
         self.fresh.is_empty() && self.removed.is_empty()
     }
 
-    pub(super) fn is_fresh(&self, plan: &EnsemblePlan) -> bool {
-        self.fresh.iter().any(|fresh| fresh.name == plan.name)
-    }
-
     /// Returns what has changed, for people.
-    pub(super) fn told(&self, has_new_rules: bool) -> String {
+    pub(super) fn told(&self, settings: &[&str]) -> String {
         let named = |what: &str, names: &[&str]| {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")))
         };
-        let parts = [
-            named("added", &self.added),
-            named("changed", &self.changed),
-            named("removed", &self.removed),
-            has_new_rules.then(|| "the rules".to_owned()),
-        ];
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        let parts =
+            [named("added", &self.added), named("changed", &self.changed), named("removed", &self.removed)];
+        let settings = settings.iter().map(|name| (*name).to_owned());
+        let parts: Vec<String> = parts.into_iter().flatten().chain(settings).collect();
         if parts.is_empty() { "paths that tools may not write to".to_owned() } else { parts.join("; ") }
+    }
+}
+
+/// What has changed in the settings.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    pub(super) rules: bool,
+    pub(super) views: bool,
+    /// What each principal may take.
+    pub(super) limits: bool,
+    /// What turns begin with beside the rules: models, presets, limits.
+    pub(super) turns: bool,
+    /// What counts from the next start only.
+    pub(super) fixed: bool,
+}
+
+impl Changes {
+    /// `has_turns`: turns are served, too.
+    pub(super) fn of(old: &Configuration, new: &Configuration, has_turns: bool) -> Self {
+        fn differs<T: Debug>(
+            of: impl Fn(&Configuration) -> T,
+            old: &Configuration,
+            new: &Configuration,
+        ) -> bool {
+            format!("{:?}", of(old)) != format!("{:?}", of(new))
+        }
+        let of_turns = |one: &Configuration| SettingsPlan {
+            rules: Vec::new(),
+            views: Vec::new(),
+            serve: BudgetPlan::default(),
+            audit: None,
+            sandbox: None,
+            ..one.settings.clone()
+        };
+        Self {
+            rules: differs(|one| one.rules.clone(), old, new),
+            views: differs(|one| one.settings.views.clone(), old, new),
+            limits: old.settings.serve != new.settings.serve,
+            turns: has_turns && differs(of_turns, old, new),
+            fixed: differs(|one| (one.settings.audit, one.settings.sandbox), old, new),
+        }
+    }
+
+    /// Returns what has changed and counts now, for people.
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        let all = [
+            (self.rules, "the rules"),
+            (self.views, "the views"),
+            (self.limits, "the limits"),
+            (self.turns, "the settings of turns"),
+        ];
+        all.into_iter().filter_map(|(has_changed, name)| has_changed.then_some(name)).collect()
     }
 }
 
@@ -84,12 +133,11 @@ mod tests {
         let new = [plan("d", "new"), plan("a", "one"), plan("b", "two")];
         let difference = Difference::of(&old, &new, true);
         assert_eq!(names(&difference.fresh), ["d", "b"]);
-        assert!(!difference.is_fresh(&new[1]) && difference.is_fresh(&new[2]));
-        assert_eq!(difference.told(false), "added `d`; changed `b`; removed `c`");
-        assert_eq!(difference.told(true), "added `d`; changed `b`; removed `c`; the rules");
+        assert_eq!(difference.told(&[]), "added `d`; changed `b`; removed `c`");
+        assert_eq!(difference.told(&["the rules"]), "added `d`; changed `b`; removed `c`; the rules");
         let none = Difference::of(&old, &old, true);
         assert!(none.is_empty());
-        assert_eq!(none.told(true), "the rules");
+        assert_eq!(none.told(&["the rules"]), "the rules");
         assert!(!Difference::of(&old, &old[..2], true).is_empty(), "one is gone");
     }
 
@@ -98,6 +146,6 @@ mod tests {
         let old = [plan("files", ""), server("server")];
         let difference = Difference::of(&old, &old, false);
         assert_eq!(names(&difference.fresh), ["files"]);
-        assert_eq!(difference.told(false), "paths that tools may not write to");
+        assert_eq!(difference.told(&[]), "paths that tools may not write to");
     }
 }

@@ -8,7 +8,7 @@ use converse_config::ViewPlan;
 use converse_gateway::Gateway;
 use converse_server::{
     Access, Front, Handlers, Hosts, HttpError, HttpListener, HttpOptions, Issuer, IssuerKeys, Limits, PATH,
-    TokenList, Tokens, listen,
+    TokenList, Tokens, VIEWS_NEED_ACCESS, listen,
 };
 
 use super::Serving;
@@ -30,6 +30,11 @@ pub(super) struct ServerAccess {
 }
 
 impl ServerAccess {
+    /// Returns whether no client is told from another.
+    pub(super) fn is_open(&self) -> bool {
+        self.access.is_open()
+    }
+
     pub(super) fn read(args: &FrontArgs, address: SocketAddr, world: &World) -> Result<Self, Failure> {
         let list = TokenList::read(args.token_file.as_deref(), world)?;
         let access = match &list {
@@ -94,18 +99,18 @@ pub(super) async fn serve(
     let at = listener.address();
     let hosts = Hosts::new(at, &args.front.allowed_host, &args.front.allowed_origin).map_err(failed)?;
     let ServerAccess { access, list, token } = guarded;
-    if access.is_open() && gateway.view_plans().iter().any(ViewPlan::names_principals) {
-        let text = "views name clients by token or claim, and `--no-auth` tells no client from another";
-        return Err(Failure::usage("views-need-access", text).hint("leave out `--no-auth`"));
+    if access.is_open() && gateway.view_plans().all().iter().any(ViewPlan::names_principals) {
+        return Err(Failure::usage("views-need-access", VIEWS_NEED_ACCESS).hint("leave out `--no-auth`"));
     }
     console.note(&format!("serving MCP at http://{at}{PATH}"));
-    let access = access.with_views(gateway.view_plans());
+    let access = access.with_views(gateway.view_plans().clone());
     let whole = gateway.clone();
     // Each client has its own subscriptions.
-    let mut handlers = Handlers::new(move || whole.for_client());
-    for (name, view) in gateway.views() {
+    let views = gateway.clone();
+    let handlers = Handlers::new(move || whole.for_client());
+    let handlers = handlers.with_views(move |name| views.view(name.as_str()).ok());
+    for (name, _) in gateway.views() {
         console.note(&format!("serving the view `{name}` at http://{at}{PATH}/{name}"));
-        handlers = handlers.with_view(name, move || view.for_client());
     }
     if args.routes.openai {
         console.note(&format!("serving OpenAI's API at http://{at}/v1"));

@@ -1,5 +1,7 @@
 //! A configuration that changes while it is served.
 
+mod trust;
+
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::ChildStderr;
@@ -15,6 +17,7 @@ use crate::fake_server::FakeServer;
 const CHANGED: &str = "notifications/tools/list_changed";
 const SETTINGS: &str = "home/.config/converse/config.toml";
 const TAKEN_OVER: &str = "note: the configuration was read again: ";
+const SOUND: &str = "note: the configuration is sound again";
 const REFUSED: &str = "warning: the changed configuration is not used, and the one before stays: ";
 
 struct Stderr(BufReader<Overheard<ChildStderr>>);
@@ -143,7 +146,16 @@ fn a_broken_configuration_is_refused_as_a_whole() {
     }
     assert_eq!(process_of(&mut gate, 4, "up__pid"), process);
 
+    FakeServer::new("up", &[]).write(&env);
+    std::fs::remove_file(env.path("servers/coming.toml")).unwrap();
+    std::fs::remove_file(env.path(SETTINGS)).unwrap();
+    stderr.says(SOUND);
+    assert_eq!(process_of(&mut gate, 7, "up__pid"), process);
+    FakeServer::new("coming", &[]).write(&env);
+    FakeServer::new("up", &["--many=1"]).write(&env);
+
     env.write(SETTINGS, "[permissions]\ndeny = [\"up.echo\"]\n");
+    gate.signal("-HUP");
     let said = stderr.says(TAKEN_OVER);
     assert_eq!(said, "added `coming`; changed `up`; the rules");
     assert_ne!(process_of(&mut gate, 5, "up__pid"), process);
@@ -181,65 +193,64 @@ fn the_rules_of_a_view_follow_those_of_the_settings() {
     assert!(gate.child.wait().unwrap().success());
 }
 
+/// The number of processes that it has started and that run.
+fn children(gate: &Gate) -> usize {
+    let parent = gate.child.id().to_string();
+    let is_child = |stat: &String| {
+        let rest = stat.rsplit(") ").next().unwrap_or_default();
+        rest.split(' ').nth(1) == Some(&parent)
+    };
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let stats = entries.filter_map(|entry| std::fs::read_to_string(entry.path().join("stat")).ok());
+    stats.filter(is_child).count()
+}
+
 #[test]
-fn a_changed_project_is_served_only_when_it_is_trusted_again() {
+fn reloads_leave_no_process_behind() {
     let env = TestEnv::new();
-    let descriptor = |flags: &[&str]| {
-        let file = FakeServer::new("up", flags).write(&env);
-        let text = std::fs::read_to_string(&file).unwrap();
-        std::fs::remove_file(file).unwrap();
-        env.write("work/ensembles/up.toml", &text);
-    };
-    let trust = || {
-        let hash = env.run(&["ensembles", "trust", "--json"]).exits(3).json();
-        let hash = hash["sha256"].as_str().unwrap().to_owned();
-        env.run(&["ensembles", "trust", "--hash", &hash]).exits(0);
-    };
-    descriptor(&[]);
-    trust();
-    std::fs::create_dir_all(env.path("servers")).unwrap();
+    FakeServer::new("up", &[]).write(&env);
     let mut gate = Gate::begun(&env, &[]);
-    let process = process_of(&mut gate, 1, "up__pid");
+    let mut process = process_of(&mut gate, 1, "up__pid");
+    let before = children(&gate);
     let mut stderr = Stderr::of(&mut gate);
-    descriptor(&["--many=1"]);
-    gate.signal("-HUP");
-    let said = stderr.says(REFUSED);
-    assert!(said.contains("trust"), "{said}");
-    assert_eq!(process_of(&mut gate, 2, "up__pid"), process);
-    trust();
-    assert_eq!(stderr.says(TAKEN_OVER), "changed `up`");
-    assert_ne!(process_of(&mut gate, 3, "up__pid"), process);
+    for (id, flags) in [(2, &["--many=1"][..]), (3, &[]), (4, &["--many=1"])] {
+        FakeServer::new("up", flags).write(&env);
+        gate.signal("-HUP");
+        assert_eq!(stderr.says(TAKEN_OVER), "changed `up`");
+        let now = process_of(&mut gate, id, "up__pid");
+        assert_ne!(now, process);
+        process = now;
+        wait_until("the old server has ended", || children(&gate) == before);
+    }
     gate.stdin = None;
     assert!(gate.child.wait().unwrap().success());
 }
 
 #[test]
-fn a_changed_descriptor_passes_the_lockfile() {
+fn limits_and_views_are_taken_over_and_the_rest_is_named() {
     let env = TestEnv::new();
-    let tool = |name: &str| json!({ "name": name, "description": "d", "inputSchema": { "type": "object" } });
-    let old = env.write("old.json", &json!([tool("search"), tool("steady")]).to_string());
-    let mut search = tool("search");
-    search["description"] = json!("and mails what it finds");
-    let new = env.write("new.json", &json!([search, tool("steady"), tool("added")]).to_string());
-    let write = |file: &Path| {
-        FakeServer::new("up", &[&format!("--tool-file={}", file.display())]).write(&env);
-    };
-    write(&old);
-    let servers = env.path("servers").display().to_string();
-    env.run(&["ensembles", "lock", "--ensembles", &servers]).exits(0);
-    let mut gate = Gate::begun(&env, &["-e", "up"]);
-    assert_eq!(gate.names(1), ["up__search", "up__steady"]);
+    FakeServer::new("up", &[]).write(&env);
+    let view = |tool: &str| format!("[[views]]\nname = \"words\"\ntools = [\"{tool}\"]\n");
+    env.write(SETTINGS, &view("up.echo"));
+    let mut gate = Gate::begun(&env, &["--view", "words"]);
+    assert_eq!(gate.names(1), ["up__echo"]);
     let mut stderr = Stderr::of(&mut gate);
-    write(&new);
+    env.write(
+        SETTINGS,
+        &format!("[audit]\nenabled = false\n{}\n[serve]\ncalls_per_minute = 1\n", view("up.pid")),
+    );
     gate.signal("-HUP");
-    assert_eq!(stderr.says(TAKEN_OVER), "changed `up`");
-    assert_eq!(gate.names(2), ["up__steady"], "the others were not accepted");
-    env.run(&["ensembles", "lock", "--ensembles", &servers, "--accept"]).exits(0);
-    let mut id = 10;
-    wait_until("what is accepted is served", || {
-        id += 1;
-        gate.names(id) == ["up__added", "up__search", "up__steady"]
-    });
+    stderr.says("warning: `[audit]` and `[sandbox]` of the settings count from the next start");
+    assert_eq!(stderr.says(TAKEN_OVER), "the views; the limits");
+    assert_eq!(gate.names(2), ["up__pid"]);
+    gate.until(|message| message["method"] == CHANGED);
+    process_of(&mut gate, 3, "up__pid");
+    gate.call(4, "up__pid", json!({}));
+    assert_eq!(gate.answer(4)["error"]["code"], -32051);
+    env.write(SETTINGS, "[audit]\nenabled = false\n");
+    gate.signal("-HUP");
+    assert_eq!(stderr.says(TAKEN_OVER), "the views; the limits");
+    assert_eq!(gate.names(5), [""; 0], "the view is gone");
     gate.stdin = None;
     assert!(gate.child.wait().unwrap().success());
 }

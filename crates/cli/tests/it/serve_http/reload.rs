@@ -69,3 +69,78 @@ fn calls_listeners_and_figures_live_through_a_reload() {
     gate.signal();
     assert_eq!(gate.ended().0, Some(0));
 }
+
+/// Signals a change, and returns what is taken over.
+fn taken_over(gate: &mut Gate) -> String {
+    hang_up(gate);
+    loop {
+        let line = gate.says();
+        assert!(!line.is_empty(), "it ended");
+        if let Some(what) = line.trim_end().strip_prefix("note: the configuration was read again: ") {
+            return what.to_owned();
+        }
+    }
+}
+
+const SETTINGS: &str = "home/.config/converse/config.toml";
+
+#[test]
+fn turns_and_calls_by_hand_begin_with_the_rules_and_settings_as_they_are() {
+    let env = TestEnv::new().var("CONVERSE_SERVE_TOKEN", TOKEN);
+    let mut gate = Gate::open(&env, &["-e", "essentials", "--openai", "--api"]);
+    let chat = |gate: &Gate| {
+        let asked = json!({ "role": "user", "content": "What is 15% of 2500?" });
+        let asked = json!({ "model": "understudy", "messages": [asked] });
+        openai::post(gate, "/v1/chat/completions", TOKEN, &asked).1
+    };
+    let by_hand = |gate: &Gate| {
+        openai::post(gate, "/api/tools/essentials/calculator", TOKEN, &json!({ "arguments": sum() })).1
+    };
+    assert!(chat(&gate).contains("375"));
+    assert!(by_hand(&gate).contains("42"));
+    let preset = "[presets.short]\nsystem = \"Be short.\"\n";
+    env.write(SETTINGS, &format!("{preset}[permissions]\ndeny = [\"essentials.calculator\"]\n"));
+    assert_eq!(taken_over(&mut gate), "the rules; the settings of turns");
+    for answer in [chat(&gate), by_hand(&gate)] {
+        assert!(!answer.contains("375") && !answer.contains("\"42\""), "{answer}");
+        assert!(answer.contains("not allowed by the rule"), "{answer}");
+    }
+    let models = openai::get(&gate, "/v1/models", TOKEN).1;
+    assert!(models.contains("\"id\":\"short\""), "{models}");
+    env.write(SETTINGS, preset);
+    assert_eq!(taken_over(&mut gate), "the rules");
+    assert!(chat(&gate).contains("375"));
+    assert!(by_hand(&gate).contains("42"));
+}
+
+#[test]
+fn views_come_and_go_and_name_other_clients() {
+    let env = TestEnv::new();
+    // `printf TOKEN | sha256sum` begins with 4859dbe8, that of `OTHER` with 6b7fe824.
+    let view = |name: &str, tool: &str, token: &str| {
+        format!("[[views]]\nname = \"{name}\"\ntools = [\"essentials.{tool}\"]\ntokens = [\"{token}\"]\n")
+    };
+    env.write(SETTINGS, &view("one", "calculator", "4859dbe8"));
+    let file = token_file(&env, &format!("{TOKEN}\n{OTHER}\n"));
+    let mut gate = Gate::open(&env, &["-e", "essentials", "--token-file", &file]);
+    let list = |gate: &Gate, view: &str, token: &str| {
+        let request = post("tools/list", &json!({}), Some(token));
+        let (status, answer) = gate.ask(&request.replacen("/mcp ", &format!("/mcp/{view} "), 1));
+        let has = |tool: &str| answer.contains(&format!("essentials__{tool}"));
+        (status, has("calculator"), has("current_datetime"))
+    };
+    assert_eq!(list(&gate, "one", TOKEN), (200, true, false));
+    assert_eq!(list(&gate, "one", OTHER).0, 403);
+    env.write(
+        SETTINGS,
+        &[view("one", "current_datetime", "4859dbe8"), view("two", "calculator", "6b7fe824")].concat(),
+    );
+    assert_eq!(taken_over(&mut gate), "the views");
+    assert_eq!(list(&gate, "one", TOKEN), (200, false, true));
+    assert_eq!(list(&gate, "two", OTHER), (200, true, false));
+    assert_eq!(list(&gate, "two", TOKEN).0, 404);
+    env.write(SETTINGS, &view("two", "calculator", "6b7fe824"));
+    assert_eq!(taken_over(&mut gate), "the views");
+    assert_eq!(list(&gate, "one", TOKEN).0, 403);
+    assert_eq!(list(&gate, "two", OTHER), (200, true, false));
+}

@@ -50,7 +50,7 @@ impl Front {
             .map(|ensemble| {
                 let mut item = self.of_ensemble(caller, ensemble, &rules);
                 if let Some(plan) = descriptors.plan(ensemble.name.as_str()) {
-                    item["lock"] = json!(descriptors.lock(plan, roster));
+                    item["lock"] = json!(descriptors.lock(plan, &roster));
                     self.describe_plan(caller, plan, &descriptors, &mut item);
                 }
                 item
@@ -128,7 +128,7 @@ impl Front {
         }
         let descriptors = self.descriptors().await?;
         let plan = descriptors.plan(name).ok_or_else(ApiFailure::not_found)?;
-        let lines = descriptors.drift(plan, self.agents.roster(), &self.redactor);
+        let lines = descriptors.drift(plan, &self.agents.roster(), &self.redactor);
         Ok(json_reply(StatusCode::OK, &json!({ "lines": lines })))
     }
 
