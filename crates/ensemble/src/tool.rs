@@ -178,7 +178,7 @@ pub fn own_permission(
             (Permission::Allow, "the default: it reads or computes".to_owned())
         }
         None if policy.effects <= Effects::Read => {
-            (Permission::Ask, "the default: the tool runs code that is not part of converse".to_owned())
+            (Permission::Ask, "the default: converse cannot check that the tool only reads".to_owned())
         }
         None => (Permission::Ask, "the default: it may change something".to_owned()),
     };
@@ -221,6 +221,9 @@ mod tests {
         let own = |trusted| own_permission(&policy, false, trusted, "x.toml:1").1;
         assert_eq!(own(true), "permission of x.toml:71");
         assert_eq!(own(false), "permission of x.toml:71, which is not trusted: `ask` at most");
+        let reads = Policy { effects: Effects::Read, ..Policy::default() };
+        let because = own_permission(&reads, false, true, "x.toml:1").1;
+        assert_eq!(because, "the default: converse cannot check that the tool only reads", "also a request");
         let unknown = Policy { permission_at: None, ..policy.clone() };
         assert_eq!(own_permission(&unknown, false, true, "x.toml:1").1, "permission of x.toml:1");
     }
