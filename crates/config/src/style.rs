@@ -13,7 +13,8 @@ pub enum Style {
     Space,
     /// The same with `|`.
     Pipe,
-    /// A field for each element: `tag=a&tag=b`; the fields of an object have the names of its keys. Elsewhere as `Comma`.
+    /// A field for each element: `tag=a&tag=b`; the fields of an object have the names of its keys. Elsewhere one text:
+    /// `a,b`; an object is `key=value,key=value`.
     Repeat,
     /// A field for each element, at any depth: `filter[key]=a&filter[list][0]=b`. Elsewhere as `Comma`.
     Brackets,
@@ -39,6 +40,10 @@ impl Style {
         };
         let parts: Vec<String> = match value {
             Value::Array(elements) => elements.iter().map(|element| quote(value_text(element))).collect(),
+            Value::Object(fields) if self == Self::Repeat => fields
+                .iter()
+                .map(|(key, value)| format!("{}={}", quote(key.clone()), quote(value_text(value))))
+                .collect(),
             Value::Object(fields) => fields
                 .iter()
                 .flat_map(|(key, value)| [quote(key.clone()), quote(value_text(value))])
@@ -100,6 +105,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// <https://spec.openapis.org/oas/v3.1.0#style-values>: `simple`, exploded or not (checked 2026-11).
+    #[test]
+    fn an_object_is_pairs_or_a_list() {
+        let value = json!({ "r": 100, "g,b": "x=y" });
+        let quote = |text: String| text.replace(',', "%2C").replace('=', "%3D");
+        assert_eq!(Style::Comma.joined(&value, &quote), "r,100,g%2Cb,x%3Dy");
+        assert_eq!(Style::Repeat.joined(&value, &quote), "r=100,g%2Cb=x%3Dy");
+        assert_eq!(Style::Repeat.joined(&json!([1, "a"]), &quote), "1,a");
+    }
 
     #[test]
     fn the_first_error_ends_the_fields() {
