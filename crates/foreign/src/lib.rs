@@ -57,7 +57,7 @@ pub use client::{Client, ClientPlace, GatewayAddress, MergeError, Merged};
 pub use export::{Exported, export};
 pub use format::Format;
 pub use note::Note;
-pub use openapi::{ApiOptions, ImportedApi, MAX_DOCUMENT, read_openapi};
+pub use openapi::{ApiOptions, ImportedApi, MAX_DOCUMENT, WRITTEN as API_FILE, read_openapi};
 pub use package::{Package, PackageError, PackedFile, Source};
 pub use server::{ForeignError, Imported, MAX_BYTES, MAX_SERVERS, Oauth, Reach, Server, read};
 pub use sketch::{BadSketch, Kind as SketchKind, Sketch, SketchFile};

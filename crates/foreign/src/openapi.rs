@@ -3,19 +3,22 @@
 //! The document is foreign: its size, depth, references and aliases are bounded, nothing that it names is read or
 //! contacted, and every tool is checked as `ensembles check` does before it is given.
 
+mod body;
+mod choice;
 mod document;
 mod finding;
 mod operation;
+mod response;
 mod schema;
 mod security;
+mod server;
 mod tool;
 mod yaml;
 
 use std::collections::BTreeSet;
 
 use converse_canister::EnsembleName;
-use converse_config::{Code, Finding};
-use converse_text::suggest::nearest;
+use converse_config::{Code, Finding, Severity};
 
 use crate::name::cleaned;
 use crate::sketch::SketchFile;
@@ -24,8 +27,11 @@ use crate::validate;
 use document::{Node, parse, resolved};
 use finding::{Findings, Place, prose, quoted};
 use operation::{Common, LeftOut, Operation};
-use security::Credentials;
-use tool::{Names, literal, origin};
+use security::{Credentials, holds, schemes};
+use server::{Servers, checked};
+use tool::{Names, origin};
+
+pub use tool::WRITTEN;
 
 /// The largest document, in bytes.
 pub const MAX_DOCUMENT: usize = 20 * 1024 * 1024;
@@ -37,9 +43,6 @@ const MAX_TOOL: usize = 12 * 1024;
 const MAX_NAME: usize = 64;
 
 const MAX_OPERATIONS: usize = 10_000;
-/// Bytes of the address of a server.
-const MAX_ADDRESS: usize = 2_000;
-const LONG_ADDRESS: &str = "the address of a server has more than 2000 bytes";
 
 const METHODS: [&str; 6] = ["get", "post", "put", "patch", "delete", "head"];
 
@@ -109,33 +112,15 @@ fn import(bytes: &[u8], options: &ApiOptions, findings: &mut Findings) -> Option
         Ok(root) => root,
         Err(bad) => return refuse(bad.place, bad.message, None),
     };
-    let version = root.text_of("openapi").unwrap_or_default();
-    if !version.starts_with("3.0") && !version.starts_with("3.1") {
-        let swagger = root.get("swagger").is_some();
-        let hint = swagger.then_some("npx swagger2openapi@7 DOCUMENT > openapi.json");
-        let message = if swagger {
-            "this is Swagger 2.0: expected OpenAPI 3.0 or 3.1".to_owned()
-        } else {
-            format!("expected `openapi` with the version 3.0 or 3.1, found {}", quoted(version))
-        };
-        let found = root.get("openapi").or_else(|| root.get("swagger"));
-        return refuse(found.map_or(root.place, |node| node.place), message, hint);
-    }
+    check_version(&root, findings)?;
     let name = ensemble_name(&root, options, findings)?;
     let all = operations(&root, &name, findings)?;
-    let chosen = select(&all, options, findings)?;
-    let schemes = root.get("components").and_then(|all| all.get("securitySchemes"));
-    let known = || schemes.map_or(&[][..], Node::entries).iter().map(|(name, _)| name.as_str());
-    if let Some(wished) = options.security.as_deref().filter(|wished| !known().any(|name| name == *wished)) {
-        let message = format!("the document has no security scheme {}", quoted(wished));
-        let names = known().map(quoted).collect::<Vec<_>>().join(", ");
-        let hint = format!("use `--security` with one of: {names}");
-        findings.error(Code::OpenapiSecurity, Place::START, message, Some(hint));
-        return None;
-    }
-    let credentials = Credentials { ensemble: &name, chosen: options.security.as_deref() };
-    let common = Common { credentials, result: options.result.as_deref() };
-    let servers = Servers { root: &root, options };
+    let chosen = choice::select(&all, options, findings)?;
+    let servers = check_options(&root, options, findings)?;
+    let common = Common {
+        credentials: Credentials::new(&root, &name, options.security.as_deref()),
+        result: options.result.as_deref(),
+    };
     let (mut tools, mut used_servers) = (Vec::<SketchFile>::new(), BTreeSet::new());
     for (tool, operation) in chosen {
         let base = match servers.of(*operation) {
@@ -161,14 +146,17 @@ fn import(bytes: &[u8], options: &ApiOptions, findings: &mut Findings) -> Option
         findings.error(Code::OpenapiDocument, root.place, message, hint);
         return None;
     }
-    let used = |name: &&str| {
-        let reference = format!("${{{}}}", common.credentials.variable(name));
-        tools.iter().any(|file| file.text.contains(&reference))
-    };
-    let variables = known()
-        .filter(used)
-        .map(|scheme| (common.credentials.variable(scheme), holds(&root, scheme)))
-        .collect();
+    if let Some(pointer) = options.result.as_deref().filter(|_| !tools.iter().any(has_result)) {
+        let message = format!("no response has {}, so all responses are passed on whole", quoted(pointer));
+        findings.option(Severity::Warning, Code::OpenapiDocument, "result", message, None);
+    }
+    let variables = common.credentials.variables.iter().filter_map(|(scheme, variable)| {
+        let reference = format!("${{{variable}}}");
+        let scheme = schemes(&root).iter().rev().find(|(known, _)| known == scheme);
+        let is_used = tools.iter().any(|file| file.text.contains(&reference));
+        Some((variable.clone(), holds(&root, &scheme.filter(|_| is_used)?.1)))
+    });
+    let variables = variables.collect();
     let description = root.get("info").map_or("", |info| info.text_of("title").unwrap_or_default());
     let sources: String =
         tools.iter().map(|file| format!("\n[[invokers]]\nsource = {}\n", toml(&file.path))).collect();
@@ -180,6 +168,64 @@ fn import(bytes: &[u8], options: &ApiOptions, findings: &mut Findings) -> Option
     let mut files = vec![SketchFile { path: format!("{name}.toml"), text: head }];
     files.extend(tools);
     Some(Parts { name, files, variables, servers: used_servers })
+}
+
+fn has_result(file: &SketchFile) -> bool {
+    file.text.lines().any(|line| line.starts_with("result = "))
+}
+
+fn check_version(root: &Node, findings: &mut Findings) -> Option<()> {
+    let version = root.get("openapi").and_then(Node::scalar).unwrap_or_default();
+    if version.starts_with("3.0") || version.starts_with("3.1") {
+        return Some(());
+    }
+    let found = root.get("openapi").or_else(|| root.get("swagger"));
+    let is_swagger = root.get("swagger").is_some();
+    let hint = is_swagger.then(|| "npx swagger2openapi@7 DOCUMENT > openapi.json".to_owned());
+    let message = match (is_swagger, version.is_empty()) {
+        (true, _) => "this is Swagger 2.0: expected OpenAPI 3.0 or 3.1".to_owned(),
+        (false, true) => "expected `openapi` with the version 3.0 or 3.1, found no version".to_owned(),
+        (false, false) => {
+            format!("expected `openapi` with the version 3.0 or 3.1, found {}", quoted(&version))
+        }
+    };
+    let place = found.map_or(root.place, |node| node.place);
+    findings.error(Code::OpenapiDocument, place, message, hint);
+    None
+}
+
+/// Returns where requests go to, if the options that do not choose operations are sound.
+fn check_options<'a>(
+    root: &'a Node,
+    options: &'a ApiOptions,
+    findings: &mut Findings,
+) -> Option<Servers<'a>> {
+    let mut refuse = |code, option, message, hint: Option<String>| {
+        findings.option(Severity::Error, code, option, message, hint);
+        None
+    };
+    let names: Vec<&str> = schemes(root).iter().map(|(name, _)| name.as_str()).collect();
+    if let Some(wished) = options.security.as_deref().filter(|wished| !names.contains(wished)) {
+        let message = format!("the document has no security scheme {}", quoted(wished));
+        let names = names.into_iter().map(quoted).collect::<Vec<_>>().join(", ");
+        let hint = match names.is_empty() {
+            true => "the document has no security schemes: leave `--security` out".to_owned(),
+            false => format!("use `--security` with one of: {names}"),
+        };
+        return refuse(Code::OpenapiSecurity, "security", message, Some(hint));
+    }
+    if let Some(pointer) = options.result.as_deref().filter(|pointer| !pointer.starts_with('/')) {
+        let message = format!("expected a JSON pointer, which begins with `/`, found {}", quoted(pointer));
+        return refuse(Code::BadValue, "result", message, Some("--result /data".to_owned()));
+    }
+    let given = match options.server.as_deref().map(|url| (url, checked(url))) {
+        Some((url, Err(why))) => {
+            return refuse(Code::OpenapiServer, "server", format!("the address {} {why}", quoted(url)), None);
+        }
+        Some((_, Ok(url))) => Some(url),
+        None => None,
+    };
+    Some(Servers { root, given, address: options.address.as_deref() })
 }
 
 fn ensemble_name(root: &Node, options: &ApiOptions, findings: &mut Findings) -> Option<String> {
@@ -194,7 +240,7 @@ fn ensemble_name(root: &Node, options: &ApiOptions, findings: &mut Findings) -> 
         Ok(_) => Some(name),
         Err(bad) => {
             let hint = Some("use `--name`, for example: `--name tickets`".to_owned());
-            findings.error(Code::BadName, Place::START, bad.to_string(), hint);
+            findings.option(Severity::Error, Code::BadName, "name", bad.to_string(), hint);
             None
         }
     }
@@ -244,132 +290,6 @@ fn operations<'d>(
     Some(all)
 }
 
-/// The operations that the user named; an error if there is none of one name.
-fn select<'a, 'd>(
-    all: &'a [(String, Operation<'d>)],
-    options: &ApiOptions,
-    findings: &mut Findings,
-) -> Option<Vec<(&'a str, &'a Operation<'d>)>> {
-    let tags = |operation: &Operation<'d>| -> Vec<&'d str> {
-        operation.node.get("tags").map_or(&[][..], Node::items).iter().filter_map(Node::text).collect()
-    };
-    let on_path = |wished: &str, path: &str| match wished.strip_suffix('*') {
-        Some(start) => path.starts_with(start),
-        None => path == wished,
-    };
-    let id = |name: &'a str, operation: &Operation<'d>| operation.node.text_of("operationId").unwrap_or(name);
-    let mut unknown = |what: &str, wished: &str, known: Vec<&str>| {
-        let hint = match nearest(wished, known.iter().copied()) {
-            Some(near) => format!("did you mean {}?", quoted(near)),
-            None => format!(
-                "the document has: {}",
-                known.iter().take(20).map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
-            ),
-        };
-        let message = format!("the document has no {what} {}", quoted(wished));
-        findings.error(Code::OpenapiDocument, Place::START, message, Some(hint));
-    };
-    let mut is_sound = true;
-    let known_tags: BTreeSet<&str> = all.iter().flat_map(|(_, operation)| tags(operation)).collect();
-    for tag in options.tags.iter().filter(|tag| !known_tags.contains(tag.as_str())) {
-        unknown("tag", tag, known_tags.iter().copied().collect());
-        is_sound = false;
-    }
-    for path in options.paths.iter().filter(|path| !all.iter().any(|(_, one)| on_path(path, one.path))) {
-        unknown("path", path, all.iter().map(|(_, operation)| operation.path).collect());
-        is_sound = false;
-    }
-    let is_called = |wished: &str, (name, operation): &'a (String, Operation<'d>)| {
-        name == wished || id(name, operation) == wished
-    };
-    for wished in options.operations.iter().filter(|wished| !all.iter().any(|one| is_called(wished, one))) {
-        unknown("operation", wished, all.iter().map(|(name, operation)| id(name, operation)).collect());
-        is_sound = false;
-    }
-    let is_all = options.tags.is_empty() && options.paths.is_empty() && options.operations.is_empty();
-    let is_chosen = |one: &&'a (String, Operation<'d>)| {
-        is_all
-            || tags(&one.1).iter().any(|tag| options.tags.iter().any(|wished| wished == tag))
-            || options.paths.iter().any(|wished| on_path(wished, one.1.path))
-            || options.operations.iter().any(|wished| is_called(wished, one))
-    };
-    let chosen: Vec<_> =
-        all.iter().filter(is_chosen).map(|(name, operation)| (name.as_str(), operation)).collect();
-    if chosen.len() > MAX_TOOLS {
-        let message =
-            format!("these are {} operations: an ensemble has at most {MAX_TOOLS} tools", chosen.len());
-        let tags = known_tags.iter().take(20).map(|tag| quoted(tag)).collect::<Vec<_>>().join(", ");
-        let hint = format!("choose with `--tag`, `--path` or `--operation`; tags of the document: {tags}");
-        findings.error(Code::TooMany, Place::START, message, Some(hint));
-        return None;
-    }
-    is_sound.then_some(chosen)
-}
-
-/// Where requests are sent to.
-struct Servers<'a> {
-    root: &'a Node,
-    options: &'a ApiOptions,
-}
-
-impl Servers<'_> {
-    /// Returns the address that the path of an operation is appended to: of the operation, its path, or the document.
-    fn of(&self, operation: Operation<'_>) -> Result<String, LeftOut> {
-        let first = |node: &'_ Node| node.get("servers").and_then(|servers| servers.items().first().cloned());
-        let own = [operation.node, operation.item, self.root].into_iter().find_map(first);
-        let place = own.as_ref().map_or(self.root.place, |server| server.place);
-        let url = match &self.options.server {
-            Some(given) => given.clone(),
-            None => self.declared(own.as_ref()).map_err(|why| LeftOut { place, why: why.to_owned() })?,
-        };
-        if !url.starts_with("http://") && !url.starts_with("https://") {
-            let why =
-                format!("the server {} has no address that begins with http:// or https://", quoted(&url));
-            return Err(LeftOut { place, why });
-        }
-        if url.contains(['?', '#', '{', '}', '@']) || url.contains(char::is_whitespace) {
-            let why = format!("the server {} has more than a host and a path", quoted(&url));
-            return Err(LeftOut { place, why });
-        }
-        let url = literal(url.trim_end_matches('/'));
-        if origin(&url).is_none() {
-            return Err(LeftOut { place, why: format!("the server {} has no host", quoted(&url)) });
-        }
-        Ok(url)
-    }
-
-    /// A path is relative to the address of the document; without an address there is no server.
-    fn declared(&self, server: Option<&Node>) -> Result<String, &'static str> {
-        let mut rest = server.and_then(|server| server.text_of("url")).unwrap_or("/");
-        let variables = server.and_then(|server| server.get("variables"));
-        let mut url = String::new();
-        // One pass: the value of a variable is not read for variables again.
-        while let Some((before, (name, after))) =
-            rest.split_once('{').and_then(|(before, from)| Some((before, from.split_once('}')?)))
-        {
-            url.push_str(before);
-            match variables.and_then(|all| all.get(name)) {
-                Some(one) => url.push_str(one.text_of("default").unwrap_or_default()),
-                None => return Err("a variable in the address of its server is not declared"),
-            }
-            if url.len() > MAX_ADDRESS {
-                return Err(LONG_ADDRESS);
-            }
-            rest = after;
-        }
-        if url.len() + rest.len() > MAX_ADDRESS {
-            return Err(LONG_ADDRESS);
-        }
-        url.push_str(rest);
-        if url.starts_with("//") || !url.starts_with('/') {
-            return Ok(url);
-        }
-        let address = self.options.address.as_deref().and_then(|address| address.split_once("://"));
-        let (scheme, rest) = address.ok_or("the document does not say on which server its operations are")?;
-        Ok(format!("{scheme}://{}{url}", rest.split(['/', '?', '#']).next().unwrap_or_default()))
-    }
-}
-
 /// The file of a tool, in as much detail as a tool can have, and the origin that its requests go to.
 fn file_of(
     tool: &str,
@@ -404,19 +324,6 @@ fn file_of(
         }
     }
     Err(LeftOut { place: operation.node.place, why: finding::shown(&problems.join("; ")) })
-}
-
-/// What the variable of a scheme holds.
-fn holds(root: &Node, scheme: &str) -> String {
-    let schemes = root.get("components").and_then(|all| all.get("securitySchemes"));
-    let node = schemes.and_then(|all| all.get(scheme)).and_then(|node| resolved(root, node).ok());
-    let text = |key: &str| node.and_then(|node| node.text_of(key)).unwrap_or_default();
-    match (text("type"), text("scheme").to_ascii_lowercase().as_str()) {
-        ("apiKey", _) => format!("the key for the {} {}", finding::shown(text("in")), quoted(text("name"))),
-        ("http", "basic") => "base64 of `USER:PASSWORD`".to_owned(),
-        ("oauth2" | "openIdConnect", _) => "an access token".to_owned(),
-        _ => "a token".to_owned(),
-    }
 }
 
 #[cfg(test)]

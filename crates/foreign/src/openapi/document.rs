@@ -1,5 +1,7 @@
 //! An OpenAPI document as a tree with positions, from JSON or YAML, and its references.
 
+use std::collections::VecDeque;
+
 use jsonc_parser::ast::Value as Json;
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -13,6 +15,8 @@ pub(super) const MAX_NODES: usize = 1_000_000;
 pub(super) const MAX_DEPTH: usize = 100;
 /// The references that lead from one to the next.
 const MAX_HOPS: usize = 16;
+/// The schemas that are parts of one.
+const MAX_PARTS: usize = 200;
 
 const STRICT: ParseOptions = ParseOptions {
     allow_comments: false,
@@ -70,6 +74,16 @@ impl Node {
 
     pub(super) fn text_of(&self, key: &str) -> Option<&str> {
         self.get(key)?.text()
+    }
+
+    /// Returns a text, a number or a flag as a text.
+    pub(super) fn scalar(&self) -> Option<String> {
+        match &self.value {
+            Value::Text(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            Value::Bool(flag) => Some(flag.to_string()),
+            Value::Null | Value::List(_) | Value::Map(_) => None,
+        }
     }
 
     pub(super) fn flag(&self, key: &str) -> Option<bool> {
@@ -190,6 +204,22 @@ pub(super) fn resolved<'d>(root: &'d Node, node: &'d Node) -> Result<&'d Node, B
         node = target(root, pointer).ok_or(BadReference::Missing)?;
     }
     Err(BadReference::Endless)
+}
+
+/// Returns a schema without its references, and the schemas that these keys of it hold, at any depth. The parts are
+/// counted: references repeat them without a copy in the document.
+pub(super) fn parts<'d>(root: &'d Node, schema: &'d Node, keys: &[&str]) -> Vec<&'d Node> {
+    let (mut found, mut waiting) = (Vec::new(), VecDeque::from([schema]));
+    while let Some(schema) = waiting.pop_front() {
+        let Ok(schema) = resolved(root, schema) else { continue };
+        found.push(schema);
+        for inner in keys.iter().filter_map(|key| schema.get(key)).flat_map(Node::items) {
+            if found.len() + waiting.len() < MAX_PARTS {
+                waiting.push_back(inner);
+            }
+        }
+    }
+    found
 }
 
 fn target<'d>(root: &'d Node, pointer: &str) -> Option<&'d Node> {

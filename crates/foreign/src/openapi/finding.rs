@@ -2,6 +2,7 @@
 
 use converse_config::{Code, Finding, Severity, escape};
 use converse_text::shorten;
+use converse_text::wording::counted;
 
 /// The largest number of findings; the rest is counted.
 const MAX_FINDINGS: usize = 200;
@@ -50,21 +51,47 @@ impl Findings {
     }
 
     pub(super) fn error(&mut self, code: Code, place: Place, message: String, hint: Option<String>) {
-        self.push(Severity::Error, code, place, message, hint);
+        self.push(Severity::Error, code, Some(place), message, hint);
+    }
+
+    /// A finding about an option, which is named without its dashes.
+    pub(super) fn option(
+        &mut self,
+        severity: Severity,
+        code: Code,
+        option: &str,
+        message: String,
+        hint: Option<String>,
+    ) {
+        let mut own = Self { file: format!("--{option}"), list: Vec::new(), more: 0 };
+        own.push(severity, code, None, message, hint);
+        self.list.append(&mut own.list);
+    }
+
+    /// An error of the document as a whole.
+    pub(super) fn whole(&mut self, code: Code, message: String, hint: Option<String>) {
+        self.push(Severity::Error, code, None, message, hint);
     }
 
     pub(super) fn warning(&mut self, code: Code, place: Place, message: String) {
-        self.push(Severity::Warning, code, place, message, None);
+        self.push(Severity::Warning, code, Some(place), message, None);
     }
 
-    fn push(&mut self, severity: Severity, code: Code, place: Place, message: String, hint: Option<String>) {
+    fn push(
+        &mut self,
+        severity: Severity,
+        code: Code,
+        place: Option<Place>,
+        message: String,
+        hint: Option<String>,
+    ) {
         if severity == Severity::Warning && self.list.len() >= MAX_FINDINGS {
             self.more += 1;
             return;
         }
         let hint = Some(hint.unwrap_or_else(|| code.hint().to_owned()));
-        let (file, line, column) = (self.file.clone(), Some(place.line), Some(place.column));
-        let finding = Finding { code, severity, message, file, line, column, hint };
+        let (line, column) = (place.map(|place| place.line), place.map(|place| place.column));
+        let finding = Finding { code, severity, message, file: self.file.clone(), line, column, hint };
         if !self.list.contains(&finding) {
             self.list.push(finding);
         }
@@ -72,7 +99,7 @@ impl Findings {
 
     pub(super) fn into_list(mut self) -> Vec<Finding> {
         if self.more > 0 {
-            let message = format!("the document has {} more findings", self.more);
+            let message = format!("{} in the document not shown", counted(self.more, "more finding"));
             self.list.push(Finding {
                 code: Code::MoreProblems,
                 severity: Severity::Warning,

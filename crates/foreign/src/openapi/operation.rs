@@ -1,14 +1,14 @@
 //! One operation of a document: its parameters, body and response become a tool.
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use converse_config::{Code, is_reserved_header};
 
-use super::document::{Node, Value, resolved};
+use super::document::{Node, resolved};
 use super::finding::{self, Findings, Place, prose, quoted};
 use super::schema::{Detail, Reader};
 use super::security::Credentials;
-use super::tool::{Body, Part, Tool, literal, origin};
+use super::tool::{Tool, literal, origin};
 
 /// Of the description of a tool; providers allow 1,024 characters.
 const MAX_DESCRIPTION: usize = 1_000;
@@ -120,6 +120,9 @@ impl<'d> Operation<'d> {
         if !self.path.starts_with('/') {
             return Err(refused(format!("its path {} does not begin with `/`", quoted(self.path))));
         }
+        if self.path.contains(['?', '#']) {
+            return Err(refused(format!("its path {} has a query or a fragment", quoted(self.path))));
+        }
         if self.path.len() > MAX_PATH {
             return Err(refused(format!("its path has more than {MAX_PATH} bytes")));
         }
@@ -141,12 +144,13 @@ impl<'d> Operation<'d> {
             let parameter = parameters.iter().find(is_meant).copied();
             let schema =
                 parameter.map_or_else(|| json!({ "type": "string" }), |node| self.schema_of(node, reader));
-            let may_be_many = !is_scalar(&schema);
+            let may_be_many =
+                !is_scalar(&schema) && parameter.is_none_or(|node| node.get("content").is_none());
             let placeholder = tool.argument(name, schema, true);
             let style = parameter.and_then(|node| node.text_of("style")).unwrap_or("simple");
             let explode = parameter.and_then(|node| node.flag("explode")).unwrap_or(false);
             if may_be_many {
-                tool.style(&placeholder, "comma");
+                tool.style(&placeholder, simple_style(explode));
             }
             if may_be_many && explode && style != "simple" {
                 let place = parameter.map_or(self.node.place, |node| node.place);
@@ -221,7 +225,7 @@ impl<'d> Operation<'d> {
                 let many = !is_scalar(&schema) && node.get("content").is_none();
                 let placeholder = tool.argument(name, schema, required);
                 if many {
-                    tool.style(&placeholder, "comma");
+                    tool.style(&placeholder, simple_style(node.flag("explode") == Some(true)));
                 }
                 tool.headers.push((name.to_owned(), placeholder));
             }
@@ -242,191 +246,10 @@ impl<'d> Operation<'d> {
         }
         Ok(())
     }
-
-    fn body(self, tool: &mut Tool, reader: &mut Reader<'d>, findings: &mut Findings) -> Result<(), LeftOut> {
-        let Some(body) = self.node.get("requestBody") else { return Ok(()) };
-        let body = resolved(self.root, body).map_err(|_| LeftOut {
-            place: body.place,
-            why: "its body is a reference that is not in the document".to_owned(),
-        })?;
-        let required = body.flag("required").unwrap_or(false);
-        let content = body.get("content").map_or(&[][..], Node::entries);
-        let Some((kind, media)) = content.iter().min_by_key(|(kind, _)| preference(kind)) else {
-            let message =
-                format!("the body of {} is left out: the document has no content for it", quoted(&tool.name));
-            findings.warning(Code::OpenapiLeftOut, body.place, message);
-            return Ok(());
-        };
-        if matches!(self.method, "get" | "head") {
-            let message = format!(
-                "the body of {} is left out: a {} request has none",
-                quoted(&tool.name),
-                self.method.to_uppercase()
-            );
-            findings.warning(Code::OpenapiLeftOut, body.place, message);
-            return Ok(());
-        }
-        let schema = media.get("schema").map_or_else(|| json!({}), |schema| reader.schema(schema));
-        let fields = fields_of(&schema);
-        let plain = essence(kind);
-        match (preference(kind), fields) {
-            (0 | 1, Some(fields)) => {
-                let placeholders = self.add_fields(fields, &schema, tool);
-                tool.body = Some(Body::Json(placeholders));
-                if plain != "application/json" {
-                    tool.headers.push(("Content-Type".to_owned(), plain));
-                }
-            }
-            (2, Some(fields)) => {
-                let placeholders = self.add_fields(fields, &schema, tool);
-                self.encodings(media, &placeholders, tool);
-                tool.body = Some(Body::Form(placeholders));
-            }
-            (3, Some(fields)) => self.multipart(media, fields, &schema, tool, findings)?,
-            (2 | 3, None) => {
-                return Err(LeftOut {
-                    place: media.place,
-                    why: format!("the fields of its {} body are not known", quoted(&plain)),
-                });
-            }
-            (5, _) => {
-                let schema = json!({ "type": "string", "description": "Path of the file to send, below the working directory" });
-                let placeholder = tool.argument("file", schema, required);
-                tool.body = Some(Body::File(placeholder));
-                tool.headers.push(("Content-Type".to_owned(), plain));
-            }
-            // A text is inserted as it is, which is not JSON.
-            (0 | 1, None) if may_be_text(&schema) => {
-                let why = format!("its {} body is a text or may be one", quoted(&plain));
-                return Err(LeftOut { place: media.place, why });
-            }
-            (_, _) => {
-                let placeholder = tool.argument("body", schema, required);
-                tool.body = Some(Body::Text(placeholder));
-                tool.headers.push(("Content-Type".to_owned(), plain));
-            }
-        }
-        Ok(())
-    }
-
-    /// Each property of the body is an argument. A call always sends the body, so what an optional body requires is required.
-    fn add_fields(self, fields: Map<String, Json>, schema: &Json, tool: &mut Tool) -> Vec<(String, String)> {
-        let is_required = |name: &str| names(schema).any(|known| known == name);
-        let mut placeholders = Vec::new();
-        for (name, property) in fields {
-            let is_required = is_required(&name);
-            let placeholder = tool.argument(&name, property, is_required);
-            placeholders.push((name, placeholder));
-        }
-        placeholders
-    }
-
-    /// The styles of a form: what `encoding` says, else a field for each element.
-    fn encodings(self, media: &'d Node, fields: &[(String, String)], tool: &mut Tool) {
-        for (name, placeholder) in fields {
-            let argument = placeholder.trim_matches(['{', '}']);
-            let schema = tool.properties.get(argument).cloned().unwrap_or_default();
-            let encoding = media.get("encoding").and_then(|encoding| encoding.get(name));
-            let is_json =
-                encoding.and_then(|one| one.text_of("contentType")).is_some_and(|kind| preference(kind) < 2);
-            let style = encoding
-                .map_or_else(|| (!is_scalar(&schema)).then_some("repeat"), |one| query_style(one, &schema));
-            if let Some(style) = style.filter(|_| !is_json) {
-                tool.style(placeholder, style);
-            }
-        }
-    }
-
-    fn multipart(
-        self,
-        media: &'d Node,
-        fields: Map<String, Json>,
-        schema: &Json,
-        tool: &mut Tool,
-        findings: &mut Findings,
-    ) -> Result<(), LeftOut> {
-        let declared = media.get("schema").and_then(|schema| resolved(self.root, schema).ok());
-        let mut parts: Vec<Part> = Vec::new();
-        for (name, mut property) in fields {
-            let is_required = names(schema).any(|known| known == name);
-            let own = declared.and_then(|schema| schema.get("properties")).and_then(|all| all.get(&name));
-            let own = own.and_then(|own| resolved(self.root, own).ok());
-            let items =
-                own.and_then(|own| own.get("items")).and_then(|items| resolved(self.root, items).ok());
-            let is_file = own.is_some_and(is_binary) || items.is_some_and(is_binary);
-            if is_file && parts.iter().any(|part| part.is_file) {
-                let why = format!("a request can send one file, and {} is another", quoted(&name));
-                if is_required {
-                    return Err(LeftOut { place: media.place, why });
-                }
-                findings.warning(
-                    Code::OpenapiLeftOut,
-                    media.place,
-                    format!(
-                        "the optional part {} of {} is left out: {why}",
-                        quoted(&name),
-                        quoted(&tool.name)
-                    ),
-                );
-                continue;
-            }
-            let encoding = media.get("encoding").and_then(|encoding| encoding.get(&name));
-            let media_type =
-                encoding.and_then(|one| one.text_of("contentType")).filter(|kind| !kind.contains([',', '*']));
-            let is_object = property.get("type").is_some_and(|of| of == "object");
-            let media_type = media_type.map(essence).or(is_object.then(|| "application/json".to_owned()));
-            if is_file {
-                let about = property.get("description").and_then(Json::as_str).unwrap_or("The file");
-                property = json!({ "type": "string", "description": format!("Path of a file below the working directory. {about}") });
-            }
-            let is_list = property.get("type").is_some_and(|of| of == "array");
-            let value = tool.argument(&name, property, is_required);
-            if is_list {
-                tool.style(&value, "repeat");
-            }
-            parts.push(Part { name, value, is_file, media_type });
-        }
-        tool.body = Some(Body::Multipart(parts));
-        Ok(())
-    }
-
-    /// What the tool asks for, and which part of the response it passes on.
-    fn response(self, result: Option<&str>, tool: &mut Tool) {
-        let responses = self.node.get("responses").map_or(&[][..], Node::entries);
-        let Some((_, success)) = responses.iter().find(|(code, _)| code.starts_with('2')) else { return };
-        let success = resolved(self.root, success).unwrap_or(success);
-        let content = success.get("content").map_or(&[][..], Node::entries);
-        let Some((kind, media)) = content.iter().find(|(kind, _)| preference(kind) < 2) else { return };
-        if content.len() > 1 || essence(kind) != "application/json" {
-            tool.headers.push(("Accept".to_owned(), essence(kind)));
-        }
-        let Some(pointer) = result else { return };
-        let mut at = media.get("schema").and_then(|schema| resolved(self.root, schema).ok());
-        for part in pointer.split('/').skip(1) {
-            let part = part.replace("~1", "/").replace("~0", "~");
-            at = at.and_then(|schema| property(self.root, schema, &part, 0));
-        }
-        if at.is_some() {
-            tool.result = Some(pointer.to_owned());
-        }
-    }
-}
-
-/// The schema of a property, also in the parts of an `allOf`.
-fn property<'d>(root: &'d Node, schema: &'d Node, name: &str, depth: usize) -> Option<&'d Node> {
-    let own = schema.get("properties").and_then(|properties| properties.get(name));
-    if let Some(own) = own {
-        return resolved(root, own).ok();
-    }
-    let parts = schema.get("allOf").filter(|_| depth < 8).map_or(&[][..], Node::items);
-    parts
-        .iter()
-        .filter_map(|part| resolved(root, part).ok())
-        .find_map(|part| property(root, part, name, depth + 1))
 }
 
 /// How a query or form writes what is not one value. <https://spec.openapis.org/oas/v3.1.0#style-values> (checked 2026-11)
-fn query_style(node: &Node, schema: &Json) -> Option<&'static str> {
+pub(super) fn query_style(node: &Node, schema: &Json) -> Option<&'static str> {
     if is_scalar(schema) || node.get("content").is_some() {
         return None;
     }
@@ -441,8 +264,13 @@ fn query_style(node: &Node, schema: &Json) -> Option<&'static str> {
     })
 }
 
+/// How a path or a header writes what is not one value: `a,b` and `k,v`, or `k=v` if it is exploded.
+const fn simple_style(explode: bool) -> &'static str {
+    if explode { "repeat" } else { "comma" }
+}
+
 /// Whether only one value fits. Of a schema without a type that is not known.
-fn is_scalar(schema: &Json) -> bool {
+pub(super) fn is_scalar(schema: &Json) -> bool {
     let is_one = |name: &Json| !matches!(name.as_str(), Some("array" | "object"));
     match schema.get("type") {
         Some(Json::Array(names)) => names.iter().all(is_one),
@@ -451,57 +279,15 @@ fn is_scalar(schema: &Json) -> bool {
     }
 }
 
-/// Whether a text fits, as far as types and values say.
-fn may_be_text(schema: &Json) -> bool {
-    let parts = |key: &str| schema.get(key).and_then(Json::as_array);
-    let is_text_type = match schema.get("type") {
-        Some(Json::Array(names)) => names.iter().any(|name| name == "string"),
-        Some(name) => name == "string",
-        None => true,
+/// Whether a value of this type is named, also as one of several.
+pub(super) fn may_be(schema: &Json, of: &str) -> bool {
+    let is_named = match schema.get("type") {
+        Some(Json::Array(names)) => names.iter().any(|name| name == of),
+        Some(name) => name == of,
+        None => false,
     };
-    is_text_type
-        && parts("enum").is_none_or(|values| values.iter().any(Json::is_string))
-        && schema.get("const").is_none_or(Json::is_string)
-        && parts("allOf").is_none_or(|all| all.iter().all(may_be_text))
-        && ["anyOf", "oneOf"].iter().all(|key| parts(key).is_none_or(|any| any.iter().any(may_be_text)))
-}
-
-/// The properties of an object that has only these.
-fn fields_of(schema: &Json) -> Option<Map<String, Json>> {
-    let has_choices = ["anyOf", "allOf"].iter().any(|key| schema.get(key).is_some());
-    let is_open = schema.get("additionalProperties").is_some_and(|more| *more != json!(false));
-    let properties = schema.get("properties")?.as_object()?;
-    (!has_choices && !is_open && properties.len() <= 100).then(|| properties.clone())
-}
-
-fn names(schema: &Json) -> impl Iterator<Item = &str> {
-    schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str)
-}
-
-/// Media types, the best for a tool first.
-fn preference(kind: &str) -> usize {
-    match essence(kind).as_str() {
-        "application/json" => 0,
-        kind if kind.ends_with("+json") => 1,
-        "application/x-www-form-urlencoded" => 2,
-        "multipart/form-data" => 3,
-        kind if kind.starts_with("text/") || kind.ends_with("xml") || kind.ends_with("yaml") => 4,
-        _ => 5,
-    }
-}
-
-/// A media type without its parameters.
-fn essence(kind: &str) -> String {
-    let plain = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let is_sound =
-        plain.chars().all(|c| c.is_ascii_alphanumeric() || "/!#$&^_.+-".contains(c)) && plain.contains('/');
-    if is_sound { plain } else { "application/octet-stream".to_owned() }
-}
-
-/// `format: binary` of 3.0, `contentMediaType` without an encoding of 3.1.
-fn is_binary(schema: &Node) -> bool {
-    let is_bytes = schema.get("contentMediaType").is_some() && schema.get("contentEncoding").is_none();
-    schema.text_of("format") == Some("binary") || is_bytes && !matches!(schema.value, Value::Bool(_))
+    let parts = ["anyOf", "allOf"].iter().filter_map(|key| schema.get(key)?.as_array());
+    is_named || parts.flatten().any(|part| may_be(part, of))
 }
 
 fn is_token(name: &str) -> bool {

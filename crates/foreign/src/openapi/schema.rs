@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::document::{BadReference, Node, Value, resolved};
+use super::document::{BadReference, Node, Value, parts, resolved};
 use super::finding::{Place, prose};
 
 /// How much of a schema is kept. What is deeper is open: any value of its type.
@@ -124,7 +124,13 @@ impl<'d> Reader<'d> {
         describe(&mut schema, &description, self.budget());
         let values = node.get("enum").map_or(&[][..], Node::items);
         if values.len() <= MAX_ENUM + 1 && values.iter().all(|value| value.fits(MAX_VALUE)) {
-            let values: Vec<Json> = values.iter().map(Node::json).filter(|value| !value.is_null()).collect();
+            let is_text = schema.get("type").is_some_and(|of| of == "string");
+            // YAML reads the texts `1.0` and `true` as other values.
+            let value = |node: &Node| match node.scalar().filter(|_| is_text) {
+                Some(text) => text.into(),
+                None => node.json(),
+            };
+            let values: Vec<Json> = values.iter().map(value).filter(|value| !value.is_null()).collect();
             if !values.is_empty() && values.len() <= MAX_ENUM {
                 schema.insert("enum".to_owned(), values.into());
             }
@@ -192,6 +198,37 @@ impl<'d> Reader<'d> {
             let items = self.schema(items);
             schema.insert("items".to_owned(), items);
         }
+        let mut properties = self.properties(node);
+        let others = self.parts(node, schema, &mut properties);
+        let mut required = self.required(node);
+        required.retain(|name| {
+            let is_of_part = |part: &Json| part.get("properties").is_some_and(|all| all.get(name).is_some());
+            properties.contains_key(*name) || others.iter().any(is_of_part)
+        });
+        let choices = self.choices(node, &properties);
+        for (key, list) in [("allOf", others), ("anyOf", choices)] {
+            if !list.is_empty() {
+                schema.insert(key.to_owned(), list.into());
+            }
+        }
+        if !properties.is_empty() {
+            schema.insert("properties".to_owned(), Json::Object(properties));
+        }
+        require(schema, required.into_iter());
+        if let Some(more) = node.get("additionalProperties") {
+            match &more.value {
+                Value::Bool(flag) => drop(schema.insert("additionalProperties".to_owned(), json!(flag))),
+                Value::Map(entries) if !entries.is_empty() => {
+                    let more = self.schema(more);
+                    schema.insert("additionalProperties".to_owned(), more);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The properties that a caller can set.
+    fn properties(&mut self, node: &'d Node) -> Map<String, Json> {
         let mut properties = Map::new();
         for (name, property) in node.get("properties").map_or(&[][..], Node::entries) {
             if name.len() > MAX_VALUE || self.is_full() {
@@ -203,82 +240,99 @@ impl<'d> Reader<'d> {
             }
             self.bytes += name.len();
             let is_read_only = |property: &Node| property.flag("readOnly") == Some(true);
-            if !resolved(self.root, property).is_ok_and(is_read_only) {
+            // Beside a reference it counts too.
+            if !is_read_only(property) && !resolved(self.root, property).is_ok_and(is_read_only) {
                 let property = self.schema(property);
                 properties.insert(name.clone(), property);
             }
         }
-        let mut required = Vec::new();
-        let names = node.get("required").map_or(&[][..], Node::items).iter().filter_map(Node::text);
-        for name in names.take(MAX_REQUIRED).filter(|name| name.len() <= MAX_VALUE) {
-            if properties.contains_key(name) && !required.contains(&json!(name)) {
-                required.push(json!(name));
-            }
-        }
-        // A schema of two schemas that are objects is one object, which models understand better.
+        properties
+    }
+
+    /// The names that a schema and the parts of its `allOf` require. A part may require what another part describes.
+    fn required(&self, node: &'d Node) -> Vec<&'d str> {
+        let parts = parts(self.root, node, &["allOf"]).into_iter();
+        let names = parts.flat_map(|part| part.get("required").map_or(&[][..], Node::items));
+        let names = names.filter_map(Node::text).filter(|name| name.len() <= MAX_VALUE);
+        names.take(MAX_REQUIRED).collect()
+    }
+
+    /// Merges the parts of an `allOf` into the schema, because models understand one object better than several. Returns
+    /// the parts that cannot be merged.
+    fn parts(
+        &mut self,
+        node: &'d Node,
+        schema: &mut Map<String, Json>,
+        properties: &mut Map<String, Json>,
+    ) -> Vec<Json> {
+        let all = node.get("allOf").map_or(&[][..], Node::items);
+        let adds = ["properties", "required", "additionalProperties", "anyOf", "oneOf"];
+        let is_wrapped = all.len() == 1 && adds.iter().all(|key| node.get(key).is_none());
         let mut others = Vec::new();
-        for part in node.get("allOf").map_or(&[][..], Node::items) {
+        for part in all {
             if self.is_full() {
                 self.opened.push((part.place, "schemas with more text than one tool can have"));
                 break;
             }
-            match self.schema(part) {
-                Json::Object(mut part) if is_plain_object(&part) => {
-                    if let Some(Json::Object(more)) = part.remove("properties") {
-                        for (name, property) in more {
-                            properties.entry(name).or_insert(property);
-                        }
-                    }
-                    if let Some(Json::Array(names)) = part.remove("required") {
-                        let new: Vec<Json> =
-                            names.into_iter().filter(|name| !required.contains(name)).collect();
-                        required.extend(new);
-                    }
-                    schema.entry("type").or_insert(json!("object"));
-                    if let (false, Some(text)) =
-                        (schema.contains_key("description"), part.remove("description"))
-                    {
-                        schema.insert("description".to_owned(), text);
+            let Json::Object(mut part) = self.schema(part) else { continue };
+            let is_object = is_object(&part);
+            if !is_object && !(is_compatible(schema, &part) && (is_wrapped || is_value(&part))) {
+                others.push(Json::Object(part));
+                continue;
+            }
+            if is_object {
+                if let Some(Json::Object(more)) = part.remove("properties") {
+                    for (name, property) in more {
+                        properties.entry(name).or_insert(property);
                     }
                 }
-                Json::Object(part) if schema.is_empty() && properties.is_empty() => schema.extend(part),
-                other => others.push(other),
-            }
-        }
-        if !properties.is_empty() {
-            schema.insert("properties".to_owned(), Json::Object(properties));
-        }
-        if !required.is_empty() {
-            schema.insert("required".to_owned(), required.into());
-        }
-        if !others.is_empty() {
-            schema.insert("allOf".to_owned(), others.into());
-        }
-        if let Some(more) = node.get("additionalProperties") {
-            match &more.value {
-                Value::Bool(flag) => drop(schema.insert("additionalProperties".to_owned(), json!(flag))),
-                Value::Map(entries) if !entries.is_empty() => {
-                    let more = self.schema(more);
-                    schema.insert("additionalProperties".to_owned(), more);
-                }
-                _ => {}
-            }
-        }
-        for key in ["anyOf", "oneOf"] {
-            let mut choices = Vec::new();
-            for choice in node.get(key).map_or(&[][..], Node::items) {
-                choices.push(self.schema(choice));
-                if self.is_full() {
-                    // Without all of them the others are not a choice.
-                    choices.clear();
-                    break;
+                part.remove("required");
+                // Authors who close a part mean the part.
+                if !is_wrapped && part.get("additionalProperties") == Some(&json!(false)) {
+                    part.remove("additionalProperties");
                 }
             }
-            // Of schemas that overlap, `oneOf` refuses what fits two.
-            if !choices.is_empty() {
-                schema.insert("anyOf".to_owned(), choices.into());
+            for (key, value) in part {
+                schema.entry(key).or_insert(value);
             }
         }
+        others
+    }
+
+    /// The choices of an `anyOf` or a `oneOf`, which may require what the schema around them describes.
+    fn choices(&mut self, node: &'d Node, properties: &Map<String, Json>) -> Vec<Json> {
+        let mut choices = Vec::new();
+        // Of schemas that overlap, `oneOf` refuses what fits two.
+        let mut lists = ["oneOf", "anyOf"].iter().filter_map(|key| Some(node.get(key)?.items()));
+        for choice in lists.find(|list| !list.is_empty()).unwrap_or_default() {
+            let mut made = self.schema(choice);
+            if let Some(fields) = made.as_object_mut() {
+                let names = self.required(choice).into_iter();
+                require(fields, names.filter(|name| properties.contains_key(*name)));
+            }
+            choices.push(made);
+            if self.is_full() {
+                // Without all of them the others are not a choice.
+                return Vec::new();
+            }
+        }
+        choices
+    }
+}
+
+/// Adds names to `required`.
+fn require<'n>(schema: &mut Map<String, Json>, names: impl Iterator<Item = &'n str>) {
+    let mut required = match schema.remove("required") {
+        Some(Json::Array(known)) => known,
+        _ => Vec::new(),
+    };
+    for name in names {
+        if !required.iter().any(|known| known == name) {
+            required.push(json!(name));
+        }
+    }
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), required.into());
     }
 }
 
@@ -326,10 +380,19 @@ fn limits(node: &Node, schema: &mut Map<String, Json>) {
 }
 
 /// Whether a part of an `allOf` says nothing but its properties.
-fn is_plain_object(part: &Map<String, Json>) -> bool {
+fn is_object(part: &Map<String, Json>) -> bool {
     let known = ["type", "properties", "required", "description", "additionalProperties"];
-    let is_object = part.get("type").is_none_or(|of| of == "object");
-    is_object
-        && part.contains_key("properties") | part.contains_key("required")
-        && part.keys().all(|key| known.contains(&key.as_str()))
+    part.get("type").is_none_or(|of| of == "object") && part.keys().all(|key| known.contains(&key.as_str()))
+}
+
+/// Whether a part of an `allOf` says nothing about properties and has no parts itself.
+fn is_value(part: &Map<String, Json>) -> bool {
+    ["properties", "required", "additionalProperties", "anyOf", "allOf"]
+        .iter()
+        .all(|key| !part.contains_key(*key))
+}
+
+/// Whether two schemas say nothing different about the same.
+fn is_compatible(schema: &Map<String, Json>, part: &Map<String, Json>) -> bool {
+    part.iter().all(|(key, value)| key == "description" || schema.get(key).is_none_or(|own| own == value))
 }

@@ -1,20 +1,23 @@
 //! The security schemes of a document as variables in headers and queries.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use converse_config::Code;
 
 use super::document::{Node, resolved};
-use super::finding::{Findings, quoted};
+use super::finding::{Findings, quoted, shown};
 use super::operation::Operation;
 use super::tool::Tool;
 use crate::name::variable;
 
+const MAX_SCHEMES: usize = 200;
+
 /// How the tools of an import show who calls.
-#[derive(Clone, Copy)]
 pub(super) struct Credentials<'o> {
-    /// The ensemble, whose name is in those of the variables.
-    pub(super) ensemble: &'o str,
+    /// The variable of each scheme.
+    pub(super) variables: BTreeMap<String, String>,
     /// The scheme that the user chose.
-    pub(super) chosen: Option<&'o str>,
+    chosen: Option<&'o str>,
 }
 
 /// Where a credential goes.
@@ -60,9 +63,33 @@ impl Carrier {
     }
 }
 
-impl Credentials<'_> {
+impl<'o> Credentials<'o> {
+    /// Names a variable for each scheme of the document: `API_<ENSEMBLE>_<SCHEME>`. The document chooses both words, and
+    /// could spell a variable that is set for another server, such as `OPENAI_API_KEY`, if they stood at the start.
+    pub(super) fn new(root: &Node, ensemble: &str, chosen: Option<&'o str>) -> Self {
+        let mut variables = BTreeMap::new();
+        let mut taken = BTreeSet::new();
+        for (scheme, _) in schemes(root) {
+            if variables.contains_key(scheme) {
+                continue;
+            }
+            let is_named = scheme.contains(|c: char| c.is_ascii_alphanumeric());
+            let first = variable(&["api", ensemble, if is_named { scheme } else { "credential" }]);
+            // `a-b` and `a_b` are two credentials.
+            let mut name = first.clone();
+            for number in 2.. {
+                if taken.insert(name.clone()) {
+                    break;
+                }
+                name = format!("{first}_{number}");
+            }
+            variables.insert(scheme.clone(), name);
+        }
+        Self { variables, chosen }
+    }
+
     /// What the first requirement asks for that a tool can have, or what the user chose.
-    pub(super) fn of(self, operation: Operation<'_>, tool: &str, findings: &mut Findings) -> Vec<Carrier> {
+    pub(super) fn of(&self, operation: Operation<'_>, tool: &str, findings: &mut Findings) -> Vec<Carrier> {
         let root = operation.root;
         let mut carriers: Vec<Carrier> = Vec::new();
         let Some(security) = operation.node.get("security").or_else(|| root.get("security")) else {
@@ -110,17 +137,10 @@ impl Credentials<'_> {
         carriers
     }
 
-    /// The variable of a scheme: `API_<ENSEMBLE>_<SCHEME>`. The document chooses both words, and could spell a
-    /// variable that is set for another server, such as `OPENAI_API_KEY`, if they stood at the start.
-    pub(super) fn variable(self, scheme: &str) -> String {
-        let is_named = scheme.contains(|c: char| c.is_ascii_alphanumeric());
-        variable(&["api", self.ensemble, if is_named { scheme } else { "credential" }])
-    }
-
-    fn carrier(self, root: &Node, name: &str) -> Option<Carrier> {
+    fn carrier(&self, root: &Node, name: &str) -> Option<Carrier> {
         let scheme = root.get("components")?.get("securitySchemes")?.get(name)?;
         let scheme = resolved(root, scheme).ok()?;
-        let reference = format!("${{{}}}", self.variable(name));
+        let reference = format!("${{{}}}", self.variables.get(name)?);
         let authorization = |value: String| Carrier::Header("Authorization".to_owned(), value);
         let key = scheme.text_of("name").unwrap_or_default();
         let is_plain = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
@@ -139,5 +159,24 @@ impl Credentials<'_> {
             ("oauth2" | "openIdConnect", ..) => Some(authorization(format!("Bearer {reference}"))),
             _ => None,
         }
+    }
+}
+
+/// The security schemes of a document. Of more than these the others cannot be sent.
+pub(super) fn schemes(root: &Node) -> &[(String, Node)] {
+    let schemes = root.get("components").and_then(|all| all.get("securitySchemes"));
+    let schemes = schemes.map_or(&[][..], Node::entries);
+    schemes.get(..MAX_SCHEMES).unwrap_or(schemes)
+}
+
+/// What the variable of a scheme holds.
+pub(super) fn holds(root: &Node, scheme: &Node) -> String {
+    let node = resolved(root, scheme).ok();
+    let text = |key: &str| node.and_then(|node| node.text_of(key)).unwrap_or_default();
+    match (text("type"), text("scheme").to_ascii_lowercase().as_str()) {
+        ("apiKey", _) => format!("the key for the {} {}", shown(text("in")), quoted(text("name"))),
+        ("http", "basic") => "base64 of `USER:PASSWORD`".to_owned(),
+        ("oauth2" | "openIdConnect", _) => "an access token".to_owned(),
+        _ => "a token".to_owned(),
     }
 }

@@ -7,6 +7,9 @@ use serde_json::{Map, Value as Json};
 
 use crate::toml_text::{bare_or_quoted, list, quoted};
 
+/// The first line of each file, by which a later import knows it.
+pub const WRITTEN: &str =
+    "# Imported from an OpenAPI document. A new import with `--force` replaces this file.";
 /// The longest name of an argument that providers accept.
 const MAX_ARGUMENT: usize = 64;
 
@@ -75,7 +78,7 @@ impl Tool {
             _ => ("external", false),
         };
         let mut text = format!(
-            "[invoker]\nname = {}\ndescription = {}\neffects = \"{effects}\"\n",
+            "{WRITTEN}\n[invoker]\nname = {}\ndescription = {}\neffects = \"{effects}\"\n",
             quoted(&self.name),
             quoted(&self.description)
         );
@@ -213,6 +216,11 @@ pub(super) fn literal(text: &str) -> String {
                 let _ = write!(literal, "%{:02X}", u32::from(c));
             }
             c if c.is_whitespace() || c.is_control() => literal.push_str("%20"),
+            c if !c.is_ascii() => {
+                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                    let _ = write!(literal, "%{byte:02X}");
+                }
+            }
             c => literal.push(c),
         }
     }
