@@ -1,7 +1,7 @@
 //! [`DescriptorDir`]: writes new descriptors without losing existing files.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 use converse_session::files::{self, Durability, Mode, Replace};
@@ -9,6 +9,9 @@ use converse_session::files::{self, Durability, Mode, Replace};
 use crate::failure::{Failure, Kind};
 use crate::settings::leads_out;
 use crate::world::World;
+
+/// The entries of a directory that are looked at for files that are left behind.
+const MAX_ENTRIES: usize = 10_000;
 
 /// A directory of ensembles to write to.
 #[derive(Debug)]
@@ -95,6 +98,52 @@ impl DescriptorDir {
         })
     }
 
+    /// Returns the files in a directory below this one that begin with `first` and that `files` does not replace.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be read, or a link leads out.
+    pub fn left_behind(&self, below: &str, first: &str, files: &[NewFile]) -> Result<Vec<String>, Failure> {
+        let dir = self.dir.join(below);
+        self.check_links(&NewFile { path: format!("{below}/x"), text: String::new() })?;
+        let failed = |error: io::Error| {
+            let message = format!("`{}` cannot be read: {error}", self.shown(below));
+            Failure::new(Kind::Output, "write-failed", message)
+        };
+        let entries = match fs::read_dir(&dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(failed)?,
+        };
+        let mut left = Vec::new();
+        for entry in entries.take(MAX_ENTRIES) {
+            let entry = entry.map_err(failed)?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let path = format!("{below}/{name}");
+            // A disk may not tell upper and lower case apart.
+            let is_replaced = files.iter().any(|file| file.path.eq_ignore_ascii_case(&path));
+            let is_file = entry.file_type().is_ok_and(|of| of.is_file());
+            if is_file && !is_replaced && begins_with(&entry.path(), first) {
+                left.push(path);
+            }
+        }
+        left.sort();
+        Ok(left)
+    }
+
+    /// Removes files that [`left_behind`](Self::left_behind) returned.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be removed.
+    pub fn remove(&self, files: &[String]) -> Result<(), Failure> {
+        files.iter().try_for_each(|file| {
+            fs::remove_file(self.dir.join(file)).map_err(|error| {
+                let message = format!("`{}` cannot be removed: {error}", self.shown(file));
+                Failure::new(Kind::Output, "write-failed", message)
+            })
+        })
+    }
+
     /// A directory on the way may be a link that the project made.
     fn check_links(&self, file: &NewFile) -> Result<(), Failure> {
         let path = self.dir.join(&file.path);
@@ -108,6 +157,12 @@ impl DescriptorDir {
         Err(Failure::usage("leads-out", message)
             .hint("name the target with `--into DIR`, or remove the link"))
     }
+}
+
+fn begins_with(path: &Path, first: &str) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(first.len() as u64).read_to_end(&mut head));
+    read.is_ok() && head == first.as_bytes()
 }
 
 fn taken(files: &str) -> Failure {
@@ -153,6 +208,30 @@ mod tests {
         place.write(&[new("a.toml", "6")], true).unwrap();
         assert_eq!(read("a.toml"), "6");
         assert_eq!(fs::read_dir(dir.path().join("e")).unwrap().count(), 2, "no temporary file is left");
+    }
+
+    #[test]
+    fn only_files_of_the_same_kind_are_left_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = at(dir.path());
+        assert_eq!(place.left_behind("a/b", "# x", &[]).unwrap(), [""; 0]);
+        let files = [
+            new("a/b/old.toml", "# x\n"),
+            new("a/b/new.toml", "# x\n"),
+            new("a/b/own.toml", "# y\n"),
+            new("a/c.toml", "# x\n"),
+            new("a/b/d/e.toml", "# x\n"),
+        ];
+        place.write(&files, false).unwrap();
+        std::os::unix::fs::symlink(dir.path().join("a/c.toml"), dir.path().join("a/b/link.toml")).unwrap();
+        let left = place.left_behind("a/b", "# x", &[new("a/b/NEW.toml", "")]).unwrap();
+        assert_eq!(left, ["a/b/old.toml"]);
+        place.remove(&left).unwrap();
+        assert!(!dir.path().join("a/b/old.toml").exists() && dir.path().join("a/b/own.toml").exists());
+
+        let outside = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(outside.path(), dir.path().join("f")).unwrap();
+        assert!(place.left_behind("f", "# x", &[]).is_err());
     }
 
     #[test]

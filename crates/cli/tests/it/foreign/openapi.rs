@@ -151,6 +151,37 @@ fn operations_are_chosen_by_tag_path_and_id() {
     assert!(ran.stderr.contains("already-there"), "{}", ran.stderr);
 }
 
+/// Files of tools that are not imported any more would look as if they were.
+#[test]
+fn a_narrower_import_with_force_removes_the_other_tools() {
+    let shop = Shop::open();
+    shop.env.write("work/api.yaml", DOCUMENT);
+    let import = |more: &[&str]| {
+        shop.import(&[&["api.yaml", "--into", "e", "--server", "http://x.example"], more].concat())
+    };
+    import(&[]).exits(0);
+    shop.env.write("work/e/shop/invokers/own.toml", "# of the user\n");
+    let files = || {
+        let names = std::fs::read_dir(shop.env.path("work/e/shop/invokers")).unwrap();
+        let mut names: Vec<String> =
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let all = files();
+    let ran = import(&["--operation", "add", "--force", "--dry-run"]).exits(0);
+    assert!(ran.stderr.contains("note: would be removed: `e/shop/invokers/find.toml`"), "{}", ran.stderr);
+    assert_eq!(files(), all);
+    let ran = import(&["--operation", "add", "--force"]).exits(0);
+    for part in ["note: removed: `e/shop/invokers/find.toml`", "1 tool written"] {
+        assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+    }
+    assert_eq!(files(), ["add.toml", "own.toml"]);
+    shop.env.run(&["ensembles", "check", "e"]).exits(0);
+    let found = import(&["--operation", "order", "--force", "--json"]).exits(0).json();
+    assert_eq!(found["removed"], json!(["e/shop/invokers/add.toml"]));
+}
+
 #[test]
 fn a_document_that_cannot_be_read_is_an_error_with_a_hint() {
     let shop = Shop::open();
@@ -163,6 +194,11 @@ fn a_document_that_cannot_be_read_is_an_error_with_a_hint() {
             vec!["api.yaml", "--server", "http://x.example", "--security", "pasword"],
             "openapi-security",
             "`pasword`",
+        ),
+        (
+            vec!["api.yaml", "--server", "x.example"],
+            "openapi-server",
+            "]: --server: the address `x.example` does not",
         ),
         (vec![&shop.url("moved.yaml")], "openapi-document", "names `/openapi.yaml`, which is not followed"),
         (vec![&shop.url("large.yaml")], "openapi-document", "the document is larger than"),

@@ -1,7 +1,8 @@
 //! `converse ensembles import openapi`: writes the operations of a document as HTTP tools. Only the document is fetched.
 
 use converse_config::{Finding, Severity};
-use converse_foreign::{ApiOptions, MAX_DOCUMENT, SketchFile, read_openapi};
+use converse_foreign::{API_FILE, ApiOptions, MAX_DOCUMENT, SketchFile, read_openapi};
+use converse_text::wording::counted;
 use serde_json::{Value, json};
 
 use super::{note_trust, print_new};
@@ -47,9 +48,16 @@ pub(super) fn run(args: &OpenapiArgs, console: &Console, world: &World) -> Resul
         let failure = Failure::new(Kind::Configuration, error.code.as_str(), line(&error));
         return Err(error.hint.into_iter().fold(failure, Failure::hint));
     }
+    // Without this the tools of a wider import before this one would stay.
+    let left = match args.destination.force {
+        true => dir.left_behind(&format!("{}/invokers", imported.name), API_FILE, &files)?,
+        false => Vec::new(),
+    };
     if !dry {
         dir.write(&files, args.destination.force)?;
+        dir.remove(&left)?;
     }
+    let left: Vec<String> = left.iter().map(|file| dir.shown(file)).collect();
     if args.json {
         let file =
             |file: &NewFile| json!({ "file": dir.shown(&file.path), "toml": dry.then_some(&file.text) });
@@ -57,6 +65,7 @@ pub(super) fn run(args: &OpenapiArgs, console: &Console, world: &World) -> Resul
         return Ok(write_json(&json!({
             "name": imported.name,
             "written": !dry,
+            "removed": left,
             "files": files.iter().map(file).collect::<Value>(),
             "servers": imported.servers,
             "variables": imported.variables.iter().map(variable).collect::<Value>(),
@@ -67,9 +76,14 @@ pub(super) fn run(args: &OpenapiArgs, console: &Console, world: &World) -> Resul
     console.note(&format!("requests go to {servers}"));
     console.warn_all(imported.variables.iter().map(|(name, holds)| format!("note: set `{name}`: {holds}")));
     print_new(&files, &dir, &args.destination)?;
+    let removed = if dry { "would be removed" } else { "removed" };
+    console.warn_all(left.iter().map(|file| format!("note: {removed}: `{}`", converse_text::safe(file))));
     if !dry {
-        let (flag, name, tools) = (args.destination.flag(dir.of_project), &imported.name, files.len() - 1);
-        console.note(&format!("{tools} tools written; try `converse ensembles check{flag}` and `converse ensembles show {name}{flag}`"));
+        let (flag, name) = (args.destination.flag(dir.of_project), &imported.name);
+        let tools = counted(files.len() - 1, "tool");
+        console.note(&format!(
+            "{tools} written; try `converse ensembles check{flag}` and `converse ensembles show {name}{flag}`"
+        ));
         note_trust(&dir, console);
     }
     Ok(())
