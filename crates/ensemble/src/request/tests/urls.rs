@@ -192,6 +192,18 @@ fn keys_do_not_set_the_fields_of_the_request() {
 }
 
 #[test]
+fn an_object_in_a_path_is_pairs_or_a_list() {
+    for (style, expected) in [(Style::Repeat, "/k=v%26w,l=1"), (Style::Comma, "/k,v%26w,l,1")] {
+        let mut plan = plan("https://h/{o}", &[], &[], None);
+        plan.styles = vec![("o".to_owned(), style)];
+        let (environment, given) = (environment(), json!({ "o": { "k": "v&w", "l": 1 } }));
+        let arguments = given.as_object().unwrap();
+        let made = url(&plan, TemplateInput { arguments, environment: &environment, styles: &plan.styles });
+        assert_eq!(made.unwrap().path(), expected, "{style:?}");
+    }
+}
+
+#[test]
 fn lists_and_objects_have_the_style_of_their_argument() {
     let arguments = json!({
         "l": ["a", "b c,d", 3], "o": { "k": "v&w", "n": [true, { "x": null }] }, "e": [], "s": "t",
