@@ -19,6 +19,7 @@ use rmcp::service::{Peer, RequestContext, ServiceError};
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::gateway::Gateway;
 use crate::principal::Principal;
@@ -59,6 +60,8 @@ pub(crate) struct CallingClient {
     handed_on: Mutex<Option<Value>>,
     /// Of a client that can follow a task.
     task: Option<Arc<RunningTask>>,
+    /// Cancelled when the client can no longer answer.
+    unheard: CancellationToken,
     queue: Mutex<Queue>,
     arrived: Notify,
 }
@@ -124,6 +127,7 @@ impl CallingClient {
             round,
             handed_on: Mutex::new(None),
             task: RunningTask::of(context),
+            unheard: gateway.unheard(),
             queue: Mutex::default(),
             arrived: Notify::new(),
         }
@@ -164,6 +168,22 @@ impl CallingClient {
         match value.get_mut("error").map(Value::take) {
             Some(error) => serde_json::from_value(error).ok().map(Err),
             None => serde_json::from_value(value).ok().map(Ok),
+        }
+    }
+
+    async fn ask_client(&self, method: &str, params: Value) -> Result<Value, ClientRefusal> {
+        if let Some(task) = self.begun_task() {
+            return task.ask(method, &params).await;
+        }
+        let params = (!params.is_null()).then_some(params);
+        let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
+        match self.peer.send_request(request).await {
+            Ok(ClientResult::CustomResult(result)) => Ok(result.0),
+            Ok(result) => serde_json::to_value(result).map_err(|error| refusal(&error)),
+            Err(ServiceError::McpError(error)) => {
+                Err(ClientRefusal { code: error.code.0, message: error.message.into_owned() })
+            }
+            Err(error) => Err(refusal(&error)),
         }
     }
 
@@ -259,18 +279,14 @@ impl CallClient for CallingClient {
 
     fn ask<'a>(&'a self, method: &'a str, params: Value) -> BoxFuture<'a, Result<Value, ClientRefusal>> {
         Box::pin(async move {
-            if let Some(task) = self.begun_task() {
-                return task.ask(method, &params).await;
+            let shutdown = || Err(refusal(&"the gateway is shutting down"));
+            if self.unheard.is_cancelled() {
+                return shutdown();
             }
-            let params = (!params.is_null()).then_some(params);
-            let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
-            match self.peer.send_request(request).await {
-                Ok(ClientResult::CustomResult(result)) => Ok(result.0),
-                Ok(result) => serde_json::to_value(result).map_err(|error| refusal(&error)),
-                Err(ServiceError::McpError(error)) => {
-                    Err(ClientRefusal { code: error.code.0, message: error.message.into_owned() })
-                }
-                Err(error) => Err(refusal(&error)),
+            tokio::select! {
+                biased;
+                answer = self.ask_client(method, params) => answer,
+                () = self.unheard.cancelled() => shutdown(),
             }
         })
     }

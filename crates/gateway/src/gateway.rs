@@ -110,6 +110,8 @@ pub(crate) struct Shared {
     pub(crate) tasks: Tasks,
     /// All open calls, including waiting calls.
     pub(crate) calls: TaskTracker,
+    /// Cancelled when clients can no longer answer questions.
+    unheard: CancellationToken,
     /// Cancelled when no more calls are accepted.
     closing: CancellationToken,
     /// Cancelled when running calls must stop.
@@ -154,6 +156,7 @@ impl Gateway {
             budgets: Budgets::new(parts.budget),
             tasks: Tasks::default(),
             calls,
+            unheard: CancellationToken::new(),
             closing: CancellationToken::new(),
             cancel: CancellationToken::new(),
             turns: AtomicU64::new(0),
@@ -199,6 +202,16 @@ impl Gateway {
         let mut views: Vec<_> = self.shared.plans.all().iter().filter_map(named).collect();
         views.sort_by(|(one, _), (other, _)| one.cmp(other));
         views
+    }
+
+    /// Stops asking clients: their answers could no longer be received. Calls that wait for an answer get a refusal.
+    pub fn stop_asking(&self) {
+        self.shared.unheard.cancel();
+    }
+
+    /// Cancelled when clients can no longer answer questions.
+    pub(crate) fn unheard(&self) -> CancellationToken {
+        self.shared.unheard.clone()
     }
 
     /// Stops accepting calls. Running calls continue.

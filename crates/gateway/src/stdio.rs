@@ -233,6 +233,7 @@ impl Stdio {
     }
 
     fn end(&mut self, ended: bool) {
+        self.gateway.stop_asking();
         self.state = State::Draining { until: Instant::now() + self.drain, ended };
     }
 

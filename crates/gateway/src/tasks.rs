@@ -8,6 +8,7 @@
 mod running;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -79,9 +80,38 @@ struct Question {
 #[derive(Debug)]
 enum End {
     /// The result as JSON text.
-    Completed(Box<str>),
+    Completed(Arc<str>),
     Failed(ErrorData),
     Cancelled,
+}
+
+/// What a poll finds.
+#[derive(Debug)]
+pub(crate) struct Polled {
+    task: Task,
+    payload: Payload,
+    /// The bytes of a result that the client has got before.
+    pub(crate) repeated: Option<usize>,
+}
+
+#[derive(Debug)]
+enum Payload {
+    Known(TaskPayload),
+    /// The result as JSON text. It is not parsed while the tasks of all clients are locked.
+    Result(Arc<str>),
+}
+
+impl Polled {
+    /// Returns the answer to the poll. Parses the result.
+    pub(crate) fn into_task(self) -> DetailedTask {
+        let payload = match self.payload {
+            Payload::Known(payload) => payload,
+            Payload::Result(text) => {
+                TaskPayload::Completed { result: serde_json::from_str(&text).unwrap_or_default() }
+            }
+        };
+        DetailedTask::new(self.task, payload)
+    }
 }
 
 impl Tasks {
@@ -126,10 +156,11 @@ impl Tasks {
     }
 
     /// Returns the state of a task of this principal.
-    pub(crate) fn state(&self, id: &str, principal: &Principal, now: Moment) -> Option<DetailedTask> {
+    pub(crate) fn state(&self, id: &str, principal: &Principal, now: Moment) -> Option<Polled> {
         self.with(id, principal, now, |entry| {
+            let repeated = entry.fetched.then(|| entry.bytes());
             entry.fetched = entry.end.is_some();
-            DetailedTask::new(entry.task(id), entry.payload())
+            Polled { task: entry.task(id), payload: entry.payload(), repeated }
         })
     }
 
@@ -237,7 +268,7 @@ impl Tasks {
     }
 }
 
-fn completed(result: &impl Serialize) -> Option<Box<str>> {
+fn completed(result: &impl Serialize) -> Option<Arc<str>> {
     serde_json::to_string(result).ok().map(Into::into)
 }
 
@@ -277,11 +308,9 @@ impl Entry {
         task
     }
 
-    fn payload(&self) -> TaskPayload {
-        match &self.end {
-            Some(End::Completed(text)) => {
-                TaskPayload::Completed { result: serde_json::from_str(text).unwrap_or_default() }
-            }
+    fn payload(&self) -> Payload {
+        Payload::Known(match &self.end {
+            Some(End::Completed(text)) => return Payload::Result(Arc::clone(text)),
             Some(End::Failed(error)) => {
                 let error = serde_json::to_value(error).unwrap_or_default();
                 TaskPayload::Failed { error: error.as_object().cloned().unwrap_or_default() }
@@ -294,7 +323,7 @@ impl Entry {
                     open.map(|(key, question)| (key.clone(), question.request.clone())).collect();
                 TaskPayload::InputRequired { input_requests }
             }
-        }
+        })
     }
 }
 

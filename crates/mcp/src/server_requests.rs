@@ -3,8 +3,8 @@
 //! Requests arrive in two ways: as JSON-RPC requests of a legacy server and inside results of a modern one. Both are
 //! handled here as a method and its parameters. The user is asked only while a request of theirs is in flight.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use converse_config::{Grants, LogLevel};
@@ -27,8 +27,9 @@ use crate::{Elicitor, sampling, sanitize};
 
 /// Time limit of one question; after it the question counts as cancelled.
 pub const QUESTION_TIMEOUT: Duration = Duration::from_secs(600);
-/// Questions of one server that may wait at a time; further ones are declined.
+/// Questions of one server that may wait at a time for one principal, and for all; further ones are declined.
 const MAX_WAITING: usize = 8;
+const MAX_WAITING_OF_ALL: usize = 64;
 /// The user rejected the request (<https://modelcontextprotocol.io/specification/2025-11-25/client/sampling>, checked
 /// 2026-11).
 const REJECTED: ErrorCode = ErrorCode(-1);
@@ -45,7 +46,7 @@ pub(crate) struct ServerRequestHandler {
     /// The log level that the clients of a gateway ask for.
     wanted_level: Mutex<Option<LogLevel>>,
     warnings: Warnings,
-    waiting: AtomicUsize,
+    waiting: WaitingQuestions,
 }
 
 /// The request of ours that a server request belongs to.
@@ -123,7 +124,7 @@ impl ServerRequestHandler {
             subscriptions: Subscriptions::default(),
             wanted_level: Mutex::new(None),
             warnings,
-            waiting: AtomicUsize::new(0),
+            waiting: WaitingQuestions::default(),
         }
     }
 
@@ -236,7 +237,7 @@ impl ServerRequestHandler {
         if let Some(answer) = self.vetted(method, params)? {
             return Ok(answer);
         }
-        let Some(_slot) = WaitingSlot::take(&self.waiting) else {
+        let Some(_slot) = self.waiting.take(host) else {
             return Err(refused(REJECTED, "too many questions are waiting"));
         };
         let _paused = asker.pause_clocks();
@@ -273,7 +274,7 @@ impl ServerRequestHandler {
                 return Ok(action("decline"));
             }
         };
-        let Some(_slot) = WaitingSlot::take(&self.waiting) else { return Ok(action("decline")) };
+        let Some(_slot) = self.waiting.take(&in_flight.host) else { return Ok(action("decline")) };
         let _paused = asker.pause_clocks();
         let Ok(reply) = timeout(QUESTION_TIMEOUT, self.reply(elicitor, elicitation, &in_flight)).await else {
             self.warn(&format!(
@@ -330,7 +331,7 @@ impl ServerRequestHandler {
             return Err(refused(REJECTED, "the model can only be asked while a request is in flight"));
         };
         sampling::validate(params).map_err(|why| refused(ErrorCode::INVALID_PARAMS, &why))?;
-        let Some(_slot) = WaitingSlot::take(&self.waiting) else {
+        let Some(_slot) = self.waiting.take(&in_flight.host) else {
             return Err(refused(REJECTED, "too many questions are waiting"));
         };
         let _paused = asker.pause_clocks();
@@ -350,19 +351,36 @@ impl std::fmt::Debug for ServerRequestHandler {
     }
 }
 
-/// A slot in the limited queue of waiting questions.
-struct WaitingSlot<'a>(&'a AtomicUsize);
+/// The number of questions that wait, by principal. Questions that no client caused have an empty principal.
+#[derive(Default)]
+struct WaitingQuestions(Mutex<BTreeMap<Arc<str>, usize>>);
 
-impl<'a> WaitingSlot<'a> {
-    fn take(waiting: &'a AtomicUsize) -> Option<Self> {
-        let place = Self(waiting);
-        (waiting.fetch_add(1, Ordering::Relaxed) < MAX_WAITING).then_some(place)
+impl WaitingQuestions {
+    /// Takes a place for a question in the call of this host; `None` if there is none left.
+    fn take(&self, host: &Host) -> Option<WaitingSlot<'_>> {
+        let principal = host.client().map(|client| client.principal()).unwrap_or_default();
+        let mut waiting = self.0.lock();
+        let own = waiting.get(&principal).copied().unwrap_or_default();
+        if own >= MAX_WAITING || waiting.values().sum::<usize>() >= MAX_WAITING_OF_ALL {
+            return None;
+        }
+        waiting.insert(Arc::clone(&principal), own + 1);
+        Some(WaitingSlot { questions: self, principal })
     }
+}
+
+/// The place of a waiting question.
+struct WaitingSlot<'a> {
+    questions: &'a WaitingQuestions,
+    principal: Arc<str>,
 }
 
 impl Drop for WaitingSlot<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let mut waiting = self.questions.0.lock();
+        let left = waiting.get(&self.principal).map_or(0, |own| own - 1);
+        waiting.insert(Arc::clone(&self.principal), left);
+        waiting.retain(|_, own| *own > 0);
     }
 }
 

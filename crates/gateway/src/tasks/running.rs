@@ -159,8 +159,16 @@ impl Gateway {
         request: &GetTaskParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<DetailedTask, ErrorData> {
-        let state = self.shared.tasks.state(&request.task_id, &Principal::of(context), Moment::now());
-        state.ok_or_else(no_such_task)
+        let principal = Principal::of(context);
+        let polled = self.shared.tasks.state(&request.task_id, &principal, Moment::now());
+        let polled = polled.ok_or_else(no_such_task)?;
+        // The call has paid for its end once.
+        if let Some(bytes) = polled.repeated {
+            self.within_budget(&principal)?;
+            self.shared.budgets.spend(&principal, None, || bytes);
+            self.view.budget.spend(&(), None, || bytes);
+        }
+        Ok(polled.into_task())
     }
 
     pub(crate) fn answer_task(

@@ -20,7 +20,7 @@ fn text(text: &str) -> Result<CallToolResponse, ErrorData> {
 }
 
 fn seen(tasks: &Tasks, id: &str, principal: &Principal, now: Moment) -> Value {
-    serde_json::to_value(tasks.state(id, principal, now)).unwrap()
+    serde_json::to_value(tasks.state(id, principal, now).map(Polled::into_task)).unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,4 +137,20 @@ async fn tasks_their_results_and_their_time_are_bounded() {
     began(&tasks, "d", &other(), now).unwrap();
     tasks.end("d", &text(&large), now);
     assert_eq!(seen(&tasks, "d", &other(), now)["status"], "completed", "another one has room of its own");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_result_is_parsed_by_its_poll_and_counted_when_it_is_fetched_again() {
+    let (tasks, now, owner) = (Tasks::default(), Moment::now(), Principal::Owner);
+    began(&tasks, "a", &owner, now).unwrap();
+    assert_eq!(tasks.state("a", &owner, now).unwrap().repeated, None);
+    tasks.end("a", &text("x"), now);
+    let [first, second] = [(); 2].map(|()| tasks.state("a", &owner, now).unwrap());
+    let (Payload::Result(text), Payload::Result(again)) = (&first.payload, &second.payload) else {
+        panic!("it is parsed while the tasks are locked: {first:?}");
+    };
+    assert!(Arc::ptr_eq(text, again));
+    assert_eq!((first.repeated, second.repeated), (None, Some(text.len())));
+    let over = serde_json::to_value(second.into_task()).unwrap();
+    assert_eq!(over["result"]["content"][0]["text"], "x");
 }

@@ -1,5 +1,8 @@
 //! Calls that become tasks, and clients that follow them or cannot.
 
+use std::time::Duration;
+
+use converse_config::BudgetPlan;
 use serde_json::{Value, json};
 
 use crate::stage::{Client, Set, Stage, modern};
@@ -85,6 +88,55 @@ async fn a_client_that_follows_tasks_polls_the_result_of_its_call() {
     assert_eq!(client.answer(4).await["result"]["resultType"], "complete");
     let ended = stage.heard.all().iter().filter(|line| line.starts_with("finished")).count();
     assert_eq!(ended, 3, "a task is one call: {:?}", stage.heard.all());
+}
+
+#[tokio::test]
+async fn a_result_that_is_fetched_again_counts_as_a_call() {
+    let budget = BudgetPlan { calls_per_minute: Some(3), ..BudgetPlan::default() };
+    let stage = Set { of_two: vec!["works".to_owned()], budget, ..Set::default() }.up().await;
+    let mut client = stage.client();
+    let task = begun(&mut client, 1, "").await;
+    until(&mut client, &task, "completed").await;
+    for _ in 0..2 {
+        until(&mut client, &task, "completed").await;
+    }
+    let refused = asked(&mut client, 2, "tasks/get", json!({ "taskId": task })).await;
+    assert_eq!(refused["error"]["code"], -32051, "{refused}");
+    let budget = BudgetPlan { bytes_per_day: Some(200), ..BudgetPlan::default() };
+    let stage = Set { of_two: vec!["works".to_owned()], budget, ..Set::default() }.up().await;
+    let mut client = stage.client();
+    let task = begun(&mut client, 1, "").await;
+    let polled = async |client: &mut Client| {
+        asked(client, 2, "tasks/get", json!({ "taskId": task })).await["error"]["code"] == -32051
+    };
+    until(&mut client, &task, "completed").await;
+    let mut fetched = 0;
+    while !polled(&mut client).await {
+        fetched += 1;
+        assert!(fetched < 100, "its bytes are not counted");
+    }
+}
+
+#[tokio::test]
+async fn a_question_ends_when_the_gateway_drains() {
+    let stage = stage().await;
+    let mut client = stage.client_with(Duration::from_secs(3600));
+    let task = begun(&mut client, 1, "ask").await;
+    until(&mut client, &task, "input_required").await;
+    stage.gateway.stop_asking();
+    let over = until(&mut client, &task, "completed").await;
+    let said = over["result"]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(said, "the client did not answer: the gateway is shutting down");
+    // Nor does a client that gets requests while its call runs hold the gateway.
+    let stage = Set { of_two: vec!["asks".to_owned()], ..Set::default() }.up().await;
+    let mut old = stage.client_with(Duration::from_secs(3600));
+    old.initialize_with(json!({ "elicitation": {} })).await;
+    old.call(1, "two__asks", json!({})).await;
+    old.until(|message| message["method"] == "elicitation/create").await;
+    old.stop.cancel();
+    let answers = old.ended().await;
+    let said = answers["1"]["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(said.ends_with("the gateway is shutting down"), "{answers:?}");
 }
 
 #[tokio::test]

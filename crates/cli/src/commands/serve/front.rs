@@ -146,6 +146,7 @@ pub(super) async fn serve(
     let listening = listen(listener, handlers, options, counters, interrupt.token.clone());
     let drained = async {
         interrupt.token.cancelled().await;
+        gateway.stop_asking();
         Instant::now() + *drain
     };
     let listening = async { tokio::join!(drained, listening).0 };

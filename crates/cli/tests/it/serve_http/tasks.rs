@@ -99,3 +99,26 @@ fn a_task_has_the_time_to_drain_to_end() {
     assert!(!journal.contains("tasks/cancel"), "{journal}");
     assert_eq!(journal.matches("tasks/get").count(), 16, "{journal}");
 }
+
+#[test]
+fn a_task_that_asks_does_not_hold_the_shutdown() {
+    let env = TestEnv::new();
+    let journal = env.path("journal");
+    FakeServer::new("up", &["--tasks=ask", &format!("--journal={}", journal.display())]).write(&env);
+    let servers = env.path("servers").display().to_string();
+    let file = token_file(&env, &format!("{TOKEN}\n"));
+    let flags = ["-e", "up", "--ensembles", &servers, "--token-file", &file, "--drain", "600"];
+    let gate = Gate::begun(&mut env.command([&["serve", "--http", "127.0.0.1:0"], &flags[..]].concat()));
+    let params = json!({ "name": "up__work", "arguments": { "polls": 2 } });
+    let begun = ask(&gate, TOKEN, "tools/call", "up__work", params);
+    let task = begun["result"]["taskId"].as_str().unwrap();
+    wait_until("the task asks", || {
+        let polled = ask(&gate, TOKEN, "tasks/get", task, json!({ "taskId": task }));
+        polled["result"]["status"] == "input_required"
+    });
+    gate.signal();
+    let (code, said) = gate.ended();
+    assert_eq!(code, Some(0), "{said}");
+    let journal = std::fs::read_to_string(&journal).unwrap();
+    assert!(journal.contains("tasks/cancel"), "{journal}");
+}

@@ -2,10 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use converse_config::LogLevel;
+use converse_config::{Grants, LogLevel};
 use converse_ensemble::{CallClient, ClientRefusal, Host, ServerLog, ServerNotice, ToolProgress};
+use futures_util::FutureExt as _;
 
 use super::*;
+use crate::in_flight::InFlightRequest;
+use crate::roots::Roots;
+use crate::server_requests::{Asker, ServerRequestHandler};
+use crate::surroundings::Warn;
 use crate::testing::error;
 
 /// A client that declares what it can.
@@ -42,6 +47,8 @@ impl CallClient for Peer {
     fn ask<'a>(&'a self, method: &'a str, params: Value) -> BoxFuture<'a, Result<Value, ClientRefusal>> {
         self.heard.lock().unwrap().push(method.to_owned());
         let answer = match params["message"].as_str() {
+            // It does not answer.
+            Some("wait") => return Box::pin(std::future::pending()),
             Some("refuse") => Err(ClientRefusal { code: -7, message: "no".to_owned() }),
             _ if method == "sampling/createMessage" => Ok(json!({ "role": "assistant", "model": "m",
                 "content": { "type": "text", "text": method } })),
@@ -125,6 +132,42 @@ async fn a_client_is_not_asked_what_it_cannot_answer_or_the_descriptor_does_not_
         assert!(answer.contains("may not ask the model"), "{answer}");
         assert!(peer.heard.lock().unwrap().is_empty() && peer.handed_on.lock().unwrap().is_none());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn unanswered_questions_of_one_principal_leave_places_to_others() {
+    let responders = Responders { to_client: true, ..Responders::default() };
+    let (warn, grants): (Warn, _) = (Arc::new(|_| {}), Grants::default());
+    let handler = ServerRequestHandler::new("fake".to_owned(), grants, responders, Roots::default(), warn);
+    let of = |principal: String| {
+        let peer = Peer { principal: principal.leak(), asks: true, ..Peer::default() };
+        let host = Host::of_client(Arc::new(peer) as Arc<dyn CallClient>);
+        InFlightRequest { host, ..InFlightRequest::within(Duration::from_secs(30)) }
+    };
+    let (method, mut waiting) = ("elicitation/create", named());
+    waiting["message"] = json!("wait");
+    let requests: Vec<InFlightRequest> = (0..8).map(|n| of(format!("principal {n}"))).collect();
+    let asked = |by: &InFlightRequest| {
+        let answered = handler.answer(method, &named(), &Asker::One(by)).now_or_never();
+        answered.unwrap().map_err(|refusal| refusal.message.into_owned())
+    };
+    let full = Err("too many questions are waiting".to_owned());
+    let mut open = Vec::new();
+    for (n, by) in requests.iter().enumerate() {
+        for _ in 0..8 {
+            assert!(asked(by).is_ok(), "{n}: it has a place left");
+            let mut one = Box::pin(async { handler.answer(method, &waiting, &Asker::One(by)).await });
+            assert!((&mut one).now_or_never().is_none());
+            open.push(one);
+        }
+        assert_eq!(asked(by), full, "{n}: it has none left");
+    }
+    // All places together.
+    let last = of("last".to_owned());
+    assert_eq!(asked(&last), full);
+    open.pop();
+    assert!(asked(&last).is_ok());
+    assert_eq!(asked(&requests[0]), full);
 }
 
 #[tokio::test(start_paused = true)]
