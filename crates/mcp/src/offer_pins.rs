@@ -9,7 +9,7 @@ use converse_config::lock::{OfferList, PinnedEnsemble, PinnedTool, digest};
 use converse_ensemble::{HoldReason, OfferKind, Pins, ServerNotice};
 use converse_text::uri_template::fits;
 use parking_lot::Mutex;
-use rmcp::model::ClientRequest;
+use rmcp::model::{ClientRequest, Reference};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -106,28 +106,50 @@ impl OfferGuard {
     }
 }
 
+/// What a request is about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Subject<'a> {
+    Prompt(&'a str),
+    Resource(&'a str),
+    /// A template, by its URI with the variables in it; or a resource.
+    Template(&'a str),
+}
+
+impl<'a> Subject<'a> {
+    fn of(request: &'a ClientRequest) -> Option<Self> {
+        Some(match request {
+            ClientRequest::GetPromptRequest(get) => Self::Prompt(&get.params.name),
+            ClientRequest::ReadResourceRequest(read) => Self::Resource(&read.params.uri),
+            ClientRequest::CompleteRequest(complete) => match &complete.params.r#ref {
+                Reference::Prompt(prompt) => Self::Prompt(&prompt.name),
+                Reference::Resource(resource) => Self::Template(&resource.uri),
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+}
+
 impl Server {
-    /// Refuses a request for a prompt or a resource that is held back.
+    /// Refuses a request about a prompt, a resource or a template that is held back.
     pub(crate) async fn check_accepted(&self, request: &ClientRequest) -> Result<(), OfferError> {
-        let (list, name) = match request {
-            ClientRequest::GetPromptRequest(get) => (OfferList::Prompts, get.params.name.as_str()),
-            ClientRequest::ReadResourceRequest(read) => (OfferList::Resources, read.params.uri.as_str()),
-            _ => return Ok(()),
-        };
+        match Subject::of(request) {
+            Some(subject) => self.check_subject(subject).await,
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) async fn check_subject(&self, subject: Subject<'_>) -> Result<(), OfferError> {
         let pins = self.offers.pins();
-        let held = match pins.0.get(&list) {
-            None | Some(Pins::Free) => return Ok(()),
-            Some(Pins::Unknown) => Some(HoldReason::Unknown),
-            Some(Pins::Accepted(_)) => {
-                let now = self.digests(list).await?;
-                let now = now.get(name).copied();
-                match pins.hold_reason(list, name, now) {
-                    // The server says nothing about such a resource, so there is nothing to accept.
-                    Some(HoldReason::New) if list == OfferList::Resources && now.is_none() => None,
-                    Some(HoldReason::New) if self.is_of_accepted_template(&pins, list, name).await? => None,
-                    held => held,
+        let (name, held) = match subject {
+            Subject::Prompt(name) => (name, self.held(&pins, OfferList::Prompts, name).await?),
+            Subject::Resource(uri) => (uri, self.held_resource(&pins, uri).await?),
+            Subject::Template(uri) => match self.held(&pins, OfferList::Templates, uri).await? {
+                Some(HoldReason::New) if !self.lists(OfferList::Templates, uri).await? => {
+                    (uri, self.held_resource(&pins, uri).await?)
                 }
-            }
+                held => (uri, held),
+            },
         };
         match held {
             Some(why) => {
@@ -137,20 +159,40 @@ impl Server {
         }
     }
 
-    async fn is_of_accepted_template(
+    /// Returns why an entry of a list is held back. Asks the server only if that decides.
+    async fn held(
         &self,
         pins: &OfferPins,
         list: OfferList,
-        uri: &str,
-    ) -> Result<bool, OfferError> {
-        if list != OfferList::Resources {
-            return Ok(false);
+        name: &str,
+    ) -> Result<Option<HoldReason>, OfferError> {
+        let now = match pins.0.get(&list) {
+            Some(Pins::Accepted(_)) => self.digests(list).await?.get(name).copied(),
+            None | Some(Pins::Free | Pins::Unknown) => None,
+        };
+        Ok(pins.hold_reason(list, name, now))
+    }
+
+    async fn held_resource(&self, pins: &OfferPins, uri: &str) -> Result<Option<HoldReason>, OfferError> {
+        let held = self.held(pins, OfferList::Resources, uri).await?;
+        if held != Some(HoldReason::New) {
+            return Ok(held);
         }
         let templates = self.digests(OfferList::Templates).await?;
-        let is_accepted = |(template, now): (&String, &Digest)| {
-            fits(template, uri) && pins.hold_reason(OfferList::Templates, template, Some(*now)).is_none()
-        };
-        Ok(templates.iter().any(is_accepted))
+        let fitting = templates.iter().filter(|(template, _)| fits(template, uri));
+        let of_templates: Vec<Option<HoldReason>> = fitting
+            .map(|(template, now)| pins.hold_reason(OfferList::Templates, template, Some(*now)))
+            .collect();
+        if of_templates.contains(&None) {
+            return Ok(None);
+        }
+        // If the server says nothing about the resource, there is nothing to accept but its template.
+        let is_listed = self.lists(OfferList::Resources, uri).await?;
+        Ok(if is_listed { held } else { of_templates.into_iter().flatten().next() })
+    }
+
+    async fn lists(&self, list: OfferList, name: &str) -> Result<bool, OfferError> {
+        Ok(self.digests(list).await?.contains_key(name))
     }
 
     /// Returns the digests of a list as it was within the last second.
@@ -160,7 +202,8 @@ impl Server {
         {
             return Ok(Arc::clone(known));
         }
-        let entries = self.listed_all(Kind::of(list)).await?;
+        // On the heap: the request that is checked would be as large for each list.
+        let entries = Box::pin(self.listed_all(Kind::of(list))).await?;
         let pinned = entries.iter().filter_map(|entry| pinned(list, entry));
         let now = Arc::new(pinned.map(|(name, pinned)| (name, digest(&pinned))).collect::<Digests>());
         self.offers.recent.lock().insert(list, (Instant::now(), Arc::clone(&now)));

@@ -31,7 +31,7 @@ const LIST: Duration = Duration::from_secs(30);
 /// Limit for a resource or a prompt, which the server may have to fetch first.
 const READ: Duration = Duration::from_secs(60);
 /// Limit for completions, which are not worth a longer wait.
-pub(crate) const SUGGEST: Duration = Duration::from_secs(3);
+const SUGGEST: Duration = Duration::from_secs(3);
 /// `resource not found` up to 2025-11-25. Later versions, and prompts in every version, use `invalid params`.
 const NOT_FOUND: i32 = -32002;
 
@@ -124,12 +124,11 @@ impl McpConnection {
             return Ok(Vec::new());
         }
         let request = completion::request(of, argument, typed, others);
-        match timeout(SUGGEST, link.ask(request)).await {
-            Ok(Ok(text)) => Ok(completion::values(&text)),
-            Ok(Err(NoAnswer::Error(error))) if error.code == ErrorCode::METHOD_NOT_FOUND => Ok(Vec::new()),
-            Ok(Err(no)) => Err(refused(&link, no)),
-            Err(_) => Err(late("completion/complete", SUGGEST)),
-        }
+        Ok(self
+            .server
+            .completed(&link, request)
+            .await?
+            .map_or_else(Vec::new, |text| completion::values(&text)))
     }
 }
 
@@ -160,6 +159,23 @@ impl Server {
                 Err(late(kind.method(), LIST))
             }
         }
+    }
+
+    /// Returns the result of a completion as text; `None` if the server does not know the method.
+    pub(crate) async fn completed(
+        &self,
+        link: &Arc<Link>,
+        request: ClientRequest,
+    ) -> Result<Option<String>, OfferError> {
+        let asking = async {
+            self.check_accepted(&request).await?;
+            match link.ask(request).await {
+                Ok(text) => Ok(Some(text)),
+                Err(NoAnswer::Error(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => Ok(None),
+                Err(no) => Err(refused(link, no)),
+            }
+        };
+        timeout(SUGGEST, asking).await.unwrap_or_else(|_| Err(late("completion/complete", SUGGEST)))
     }
 
     /// Returns the result of a request as text. The server may ask for input first.
@@ -206,7 +222,7 @@ pub(crate) fn has(link: &Link, what: impl Fn(&ServerCapabilities) -> bool) -> bo
     link.info().is_some_and(|info| what(&info.capabilities))
 }
 
-pub(crate) fn late(method: &str, limit: Duration) -> OfferError {
+fn late(method: &str, limit: Duration) -> OfferError {
     OfferError::Failed(format!("the server did not answer `{method}` within {} s", limit.as_secs()))
 }
 

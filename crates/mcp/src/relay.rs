@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientRequest, CompleteRequest, ErrorCode, GetPromptRequest, ReadResourceRequest, SubscribeRequest,
+    ClientRequest, CompleteRequest, GetPromptRequest, ReadResourceRequest, SubscribeRequest,
     SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequest, UnsubscribeRequestParams,
 };
 use rmcp::service::Peer;
@@ -28,7 +28,8 @@ use tokio::time::{Instant, timeout};
 use crate::handler::Handler;
 use crate::in_flight::InFlightRequest;
 use crate::link::{Link, NoAnswer};
-use crate::offers::{OfferError, SUGGEST, has, late, refused};
+use crate::offer_pins::Subject;
+use crate::offers::{OfferError, has, refused};
 use crate::pages::{Kind, MAX_ENTRY};
 use crate::rounds::Reply;
 use crate::server::Server;
@@ -109,6 +110,10 @@ impl Relay for McpConnection {
     fn subscribe<'a>(&'a self, uri: &'a str, wanted: bool) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move {
             let link = self.server.ready().await.map_err(|error| error.to_string())?;
+            if wanted {
+                let accepted = self.server.check_subject(Subject::Resource(uri)).await;
+                accepted.map_err(|error| error.to_string())?;
+            }
             let subscriptions = &self.server.server_requests.subscriptions;
             if !has(&link, |can| can.resources.as_ref().is_some_and(|can| can.subscribe == Some(true))) {
                 return Err("the server has no subscriptions".to_owned());
@@ -244,23 +249,17 @@ impl Reader {
         request: CompleteRequest,
         in_flight: &InFlightRequest,
     ) -> Result<Reply, OfferError> {
-        let nothing = || Ok(Reply::Result(json!({ "completion": { "values": [] } }).to_string()));
+        let nothing = || json!({ "completion": { "values": [] } }).to_string();
         if !has(link, |can| can.completions.is_some()) {
-            return nothing();
+            return Ok(Reply::Result(nothing()));
         }
         let _running = link.handler.in_flight_requests.register(in_flight);
-        let asked = timeout(SUGGEST, link.ask(ClientRequest::CompleteRequest(request)));
         let answered = tokio::select! {
             biased;
-            answered = asked => answered,
+            answered = self.server.completed(link, ClientRequest::CompleteRequest(request)) => answered?,
             () = in_flight.cancel.cancelled() => return Err(OfferError::Failed("cancelled".to_owned())),
         };
-        match answered {
-            Ok(Ok(text)) => Ok(Reply::Result(text)),
-            Ok(Err(NoAnswer::Error(error))) if error.code == ErrorCode::METHOD_NOT_FOUND => nothing(),
-            Ok(Err(no)) => Err(refused(link, no)),
-            Err(_) => Err(late("completion/complete", SUGGEST)),
-        }
+        Ok(Reply::Result(answered.unwrap_or_else(nothing)))
     }
 }
 

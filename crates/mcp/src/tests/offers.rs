@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use converse_canister::Content;
 use converse_config::lock::PinnedEnsemble;
+use converse_ensemble::Relay;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -271,23 +272,25 @@ async fn a_server_that_is_connected_is_asked_on_that_connection() {
 /// Prompts and resources that differ once `changed` is set.
 fn changing(era: fn(&Value) -> Act, changed: &Arc<AtomicBool>) -> Fixture {
     let changed = Arc::clone(changed);
-    having(era, &["prompts", "resources"], move |request| {
+    having(era, &["prompts", "resources", "completions"], move |request| {
         let changed = changed.load(Ordering::SeqCst);
         let said = if changed { "Sends what it finds" } else { "Greets" };
         let prompt = |name: &str, said: &str| json!({ "name": name, "description": said, "_meta": changed });
         let resource = |uri: &str, said: &str| json!({ "uri": uri, "name": said, "size": u8::from(changed) });
         let mut prompts = vec![prompt("greet", said), prompt("steady", "Stays")];
         let mut resources = vec![resource("x://a", said), resource("x://b", "b")];
+        let template = |uri: &str, said: &str| json!({ "uriTemplate": uri, "name": said });
+        let mut templates = vec![template("x://t/{id}", "t"), template("x://c/{id}", said)];
         if changed {
+            templates.push(template("n://{+path}", "New"));
             prompts.push(prompt("new", "New"));
             resources.extend([resource("y://new", "New"), resource("x://t/1", "New")]);
         }
         let answer = match request["method"].as_str().unwrap() {
             "prompts/list" => json!({ "prompts": prompts }),
             "resources/list" => json!({ "resources": resources }),
-            "resources/templates/list" => {
-                json!({ "resourceTemplates": [{ "uriTemplate": "x://t/{id}", "name": "t" }] })
-            }
+            "resources/templates/list" => json!({ "resourceTemplates": templates }),
+            "completion/complete" => json!({ "completion": { "values": ["yes"] } }),
             "resources/read" => json!({ "contents": [{ "uri": request["params"]["uri"], "text": "T" }] }),
             "prompts/get" => {
                 json!({ "messages": [{ "role": "user", "content": { "type": "text", "text": "Hi" } }] })
@@ -304,13 +307,23 @@ async fn listed(connection: &McpConnection) -> (Vec<String>, Vec<String>, usize)
     (prompts, resources, connection.templates().await.unwrap().items.len())
 }
 
-/// Why a prompt, or a resource, is not requested.
+/// Why a prompt, or a resource, is not requested, followed or completed.
 async fn refusal(connection: &McpConnection, name: &str) -> Option<String> {
-    let answer = match name.contains("://") {
+    let is_resource = name.contains("://");
+    let answer = match is_resource {
         true => connection.read(name).await.map(drop),
         false => connection.prompt(name, &BTreeMap::new(), &FakeArtefacts(true)).await.map(drop),
     };
-    answer.err().map(|error| error.to_string())
+    let refused = answer.err().map(|error| error.to_string());
+    let of = if is_resource { Reference::Template(name) } else { Reference::Prompt(name) };
+    let completed = connection.complete(of, "a", "", &BTreeMap::new()).await.map(drop);
+    assert_eq!(completed.err().map(|error| error.to_string()), refused, "completion of {name}");
+    if is_resource {
+        let followed = Relay::subscribe(connection, name, true).await.unwrap_err();
+        let wanted = refused.as_deref().unwrap_or("the server has no subscriptions");
+        assert_eq!(followed, wanted, "subscription to {name}");
+    }
+    refused
 }
 
 #[tokio::test(start_paused = true)]
@@ -331,6 +344,10 @@ async fn what_was_not_accepted_is_neither_listed_nor_requested() {
         tokio::time::advance(Duration::from_secs(1)).await;
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(listed(&connection).await, (names(&["steady"]), names(&["x://b"]), 1));
+        for (template, is_held) in [("x://t/{id}", false), ("x://c/{id}", true), ("n://{+path}", true)] {
+            let values = connection.complete(Reference::Template(template), "id", "", &BTreeMap::new()).await;
+            assert_eq!(values.is_err(), is_held, "{template}: {values:?}");
+        }
         for (name, why) in [
             ("greet", Some("not what it was when it was accepted")),
             ("new", Some("never accepted")),
@@ -340,6 +357,9 @@ async fn what_was_not_accepted_is_neither_listed_nor_requested() {
             ("y://new", Some("never accepted")),
             // It fits an accepted template.
             ("x://t/1", None),
+            // They fit a template that is held back.
+            ("x://c/1", Some("not what it was when it was accepted")),
+            ("n://any/thing", Some("never accepted")),
             // The server says nothing about it.
             ("z://unlisted", None),
         ] {
