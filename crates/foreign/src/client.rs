@@ -28,6 +28,21 @@ const TOKEN: &str = "CONVERSE_TOKEN";
 /// The name of the gateway in the file of a program.
 const NAME: &str = "converse";
 
+/// The variables that codex passes on to every server; `env_vars` names others.
+const CODEX_PASSES: [&str; 11] = [
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "__CF_USER_TEXT_ENCODING",
+];
+
 /// A program that can use the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Client {
@@ -45,23 +60,21 @@ pub enum Client {
 /// How a program reaches the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GatewayAddress {
-    /// The program starts it with these words.
-    Command(Vec<String>),
+    /// The program starts it with these words, of which the first is the path of converse. The gateway needs these
+    /// variables.
+    Command { words: Vec<String>, variables: Vec<String> },
     /// It runs at this address.
     Url(String),
 }
 
 impl GatewayAddress {
-    /// A gateway at `url`, or one that the program starts with these directories and ensembles.
-    pub fn of(url: Option<&str>, places: &[String], names: &[String]) -> Self {
-        if let Some(url) = url {
-            return Self::Url(url.to_owned());
+    /// A gateway that the program at this path is, with these options of `serve`, each with its values.
+    pub fn command(program: String, options: &[(&str, &[String])], variables: Vec<String>) -> Self {
+        let mut words = vec![program, "serve".to_owned()];
+        for (option, values) in options {
+            words.extend(values.iter().flat_map(|value| [(*option).to_owned(), value.clone()]));
         }
-        let flags = |flag: &'static str, values: &[String]| {
-            values.iter().flat_map(|value| [flag.to_owned(), value.clone()]).collect::<Vec<_>>()
-        };
-        let begin = ["converse", "serve"].map(str::to_owned).to_vec();
-        Self::Command([begin, flags("--ensembles", places), flags("-e", names)].concat())
+        Self::Command { words, variables }
     }
 }
 
@@ -188,17 +201,23 @@ impl Client {
     /// The value of the entry; for TOML, its text.
     fn server(self, gateway: &GatewayAddress) -> Result<Value, String> {
         match gateway {
-            GatewayAddress::Command(words) => Ok(self.command(words)),
+            GatewayAddress::Command { words, variables } => Ok(self.command(words, variables)),
             GatewayAddress::Url(url) => self.address(url),
         }
     }
 
-    fn command(self, words: &[String]) -> Value {
+    fn command(self, words: &[String], variables: &[String]) -> Value {
         let (program, arguments) = words.split_first().map_or(("", &[][..]), |(first, rest)| (first, rest));
         match self {
             Self::Codex => {
                 let (program, arguments) = (quoted(program), list(arguments));
-                format!("[mcp_servers.converse]\ncommand = {program}\nargs = {arguments}\n").into()
+                let passed: Vec<String> =
+                    variables.iter().filter(|name| !CODEX_PASSES.contains(&name.as_str())).cloned().collect();
+                let passed = match passed.is_empty() {
+                    true => String::new(),
+                    false => format!("env_vars = {}\n", list(&passed)),
+                };
+                format!("[mcp_servers.converse]\ncommand = {program}\nargs = {arguments}\n{passed}").into()
             }
             Self::OpenCode => json!({ "type": "local", "command": words }),
             Self::VsCode => json!({ "type": "stdio", "command": program, "args": arguments }),

@@ -509,7 +509,7 @@ fn password(proxy: &str) -> Option<&str> {
 }
 
 /// Returns what built-in tools may read.
-fn variables_of_builtins(plan: &EnsemblePlan) -> impl Iterator<Item = &'static Variable> {
+pub fn variables_of_builtins(plan: &EnsemblePlan) -> impl Iterator<Item = &'static Variable> {
     let is_used = |builtin: &&Builtin| {
         plan.invokers
             .iter()

@@ -106,6 +106,30 @@ impl World {
         self.data.clone().or_else(|| self.base_dir("XDG_CACHE_HOME", ".cache"))
     }
 
+    /// Returns the whole path of this program as it was started. A link to it stays, so that it leads to a later version.
+    pub fn program(&self) -> PathBuf {
+        let name = self.words.first().map_or(Path::new(""), Path::new);
+        let started = match name.parent().is_some_and(|dir| dir.as_os_str().is_empty()) {
+            true => {
+                let mut dirs = self.env.get("PATH").map_or("", String::as_str).split(':');
+                dirs.find_map(|dir| Some(self.cwd.join(dir).join(name)).filter(|file| file.is_file()))
+            }
+            false => Some(self.cwd.join(name)).filter(|file| file.is_file()),
+        };
+        let running = || Path::new("/proc/self/exe").canonicalize().ok();
+        started.or_else(running).map_or_else(|| "converse".into(), |path| self.absolute(&path))
+    }
+
+    /// Returns a path that means the same in every working directory. A link at its end stays.
+    pub fn absolute(&self, path: &Path) -> PathBuf {
+        let whole = self.cwd.join(path);
+        let found = match (whole.parent(), whole.file_name()) {
+            (Some(parent), Some(name)) => parent.canonicalize().map(|parent| parent.join(name)),
+            _ => whole.canonicalize(),
+        };
+        found.unwrap_or(whole)
+    }
+
     pub fn home(&self) -> Option<PathBuf> {
         self.var("HOME").map(PathBuf::from).filter(|home| home.is_absolute())
     }

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Subcommand, ValueHint};
 use converse_foreign::{Client, Format};
 
-use super::Places;
+use super::{Places, Rules};
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -98,6 +98,9 @@ pub(crate) struct ExportArgs {
     /// Export only these ensembles
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
+    /// Export only this ensemble, as NAME does (repeatable)
+    #[arg(short, long, value_name = "NAME", conflicts_with = "url")]
+    pub(crate) ensemble: Vec<String>,
     /// Print the entry with which this client uses the gateway (`converse serve`)
     #[arg(long, value_parser = PossibleValuesParser::new(Client::ALL.map(Client::name)).try_map(|name| Client::named(&name).ok_or("unknown")))]
     pub(crate) client: Option<Client>,
@@ -112,4 +115,6 @@ pub(crate) struct ExportArgs {
     pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) places: Places,
+    #[command(flatten)]
+    pub(crate) rules: Rules,
 }

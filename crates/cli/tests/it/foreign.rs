@@ -93,13 +93,39 @@ fn a_client_gets_the_entry_for_the_gateway() {
     let export = |args: &[&str]| env.run(&[&["ensembles", "export", "--client"], args].concat());
     let ran = export(&["claude-code", "essentials"]).exits(0);
     let entry = &ran.json()["mcpServers"]["converse"];
-    assert_eq!(*entry, json!({ "command": "converse", "args": ["serve", "-e", "essentials"] }));
+    assert_eq!(entry["args"], json!(["serve", "-e", "essentials"]));
     assert!(ran.stderr.contains("`.mcp.json`"), "{}", ran.stderr);
     let ran = export(&["codex", "--url", "https://tools.example/mcp"]).exits(0);
     assert!(ran.stdout.contains("bearer_token_env_var = \"CONVERSE_TOKEN\""), "{}", ran.stdout);
     export(&["claude-desktop", "--url", "https://tools.example/mcp"]).exits(2);
+    let ran = export(&["codex", "--url", "https://tools.example/mcp", "--allow", "x.*"]).exits(2);
+    assert!(ran.stderr.contains("are its own"), "{}", ran.stderr);
+    let ran = env.run(&["ensembles", "export", "--allow", "x.*"]).exits(2);
+    assert!(ran.stderr.contains("--client codex"), "{}", ran.stderr);
     export(&["claude-code", "no-such-ensemble"]).exits(2);
     export(&["emacs"]).exits(2);
+}
+
+#[test]
+fn an_entry_starts_the_same_gateway_from_anywhere() {
+    let env = TestEnv::new();
+    env.write(
+        "tools/notes.toml",
+        "[ensemble]\nname = \"notes\"\ndescription = \"d\"\n[connection]\ntransport = \"stdio\"\n\
+         command = [\"notes\"]\nenvironment = { API_NOTES = \"${API_NOTES}\" }\n",
+    );
+    let flags = ["--ensembles", "../tools", "-e", "notes", "--allow", "notes.list*", "--deny", "notes.drop"];
+    let ran = env.run(&[&["ensembles", "export", "--client", "gemini"], &flags[..]].concat()).exits(0);
+    let entry = &ran.json()["mcpServers"]["converse"];
+    let tools = env.path("tools").canonicalize().unwrap();
+    let args = ["serve", "--ensembles", tools.to_str().unwrap()];
+    let args = [&args[..], &["-e", "notes", "--allow", "notes.list*", "--deny", "notes.drop"]].concat();
+    assert_eq!(entry["args"], json!(args));
+    let program = std::path::Path::new(entry["command"].as_str().unwrap());
+    assert!(program.is_absolute() && program.is_file(), "{entry}");
+    // codex passes on few variables.
+    let ran = env.run(&[&["ensembles", "export", "--client", "codex"], &flags[..]].concat()).exits(0);
+    assert!(ran.stdout.contains("\nenv_vars = [\"API_NOTES\"]\n"), "{}", ran.stdout);
 }
 
 #[test]

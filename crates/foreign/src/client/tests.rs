@@ -5,7 +5,11 @@ use super::*;
 const FLAT: &str = r#""converse": {"command":"converse","args":["serve"]}"#;
 
 fn gateway() -> GatewayAddress {
-    GatewayAddress::of(None, &[], &[])
+    GatewayAddress::command("converse".to_owned(), &[], vec![])
+}
+
+fn at(url: &str) -> GatewayAddress {
+    GatewayAddress::Url(url.to_owned())
 }
 
 fn merged(text: &str, force: bool) -> Result<Merged, MergeError> {
@@ -113,12 +117,12 @@ fn a_file_of_another_form_stays_as_it_is() {
 
 #[test]
 fn vs_code_gets_the_question_for_the_token_once() {
-    let url = GatewayAddress::of(Some("https://g.example/mcp"), &[], &[]);
+    let url = at("https://g.example/mcp");
     let old = "{\n  \"inputs\": [\n    { \"id\": \"mine\" },\n  ],\n  \"servers\": {}\n}\n";
     let Ok(Merged::Added(new)) = Client::VsCode.merged(old, &url, false) else { panic!() };
     assert!(keeps(old, &new) && new.matches("\"id\": \"converse-token\"").count() == 1, "{new}");
     assert_eq!(Client::VsCode.merged(&new, &url, false), Ok(Merged::Unchanged));
-    let other = GatewayAddress::of(Some("https://h.example/mcp"), &[], &[]);
+    let other = at("https://h.example/mcp");
     assert!(matches!(Client::VsCode.merged(&new, &other, false), Err(MergeError::Differs(_))));
     let Ok(Merged::Replaced(new)) = Client::VsCode.merged(&new, &other, true) else { panic!() };
     assert_eq!(new.matches("converse-token\"").count(), 1, "{new}");
@@ -147,4 +151,22 @@ fn a_table_is_added_at_the_end_of_a_toml_file() {
     {
         assert!(merged(text, true).is_err(), "{text}");
     }
+}
+
+#[test]
+fn codex_is_told_which_variables_to_pass_on() {
+    let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let allowed = names(&["notes.list*"]);
+    let options: [(&str, &[String]); 2] = [("-e", &[]), ("--allow", &allowed)];
+    let gateway =
+        GatewayAddress::command("/opt/converse".to_owned(), &options, names(&["HOME", "API_NOTES"]));
+    let entry = Client::Codex.entry(&gateway).unwrap();
+    assert_eq!(
+        entry,
+        "[mcp_servers.converse]\ncommand = \"/opt/converse\"\nargs = [\"serve\", \"--allow\", \"notes.list*\"]\nenv_vars = [\"API_NOTES\"]\n"
+    );
+    let Ok(Merged::Added(new)) = Client::Codex.merged("", &gateway, false) else { panic!() };
+    assert_eq!(Client::Codex.merged(&new, &gateway, false), Ok(Merged::Unchanged));
+    let passed = GatewayAddress::command("/opt/converse".to_owned(), &[], names(&["PATH"]));
+    assert!(!Client::Codex.entry(&passed).unwrap().contains("env_vars"));
 }

@@ -115,7 +115,8 @@ fn the_entry_for_the_gateway_is_read_back() {
     let words = ["converse", "serve", "-e", "a \"b\""].map(str::to_owned).to_vec();
     for client in Client::ALL {
         assert_eq!(Client::named(client.name()), Some(client));
-        let entry = client.entry(&GatewayAddress::Command(words.clone())).unwrap();
+        let entry =
+            client.entry(&GatewayAddress::Command { words: words.clone(), variables: vec![] }).unwrap();
         let found = read(&entry, None).unwrap();
         let Reach::Stdio { command, .. } = &server(&found, "converse").reach else { panic!("{entry}") };
         assert_eq!(command, &words, "{entry}");

@@ -1,5 +1,6 @@
 //! `converse ensembles export`: the servers as `mcpServers`, or the entry with which another program uses the gateway.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,26 +11,48 @@ use converse_foreign::{Client, ClientPlace, GatewayAddress, MAX_BYTES, MergeErro
 use converse_host::catalogue::Catalogue;
 use converse_host::failure::{Failure, Kind};
 use converse_host::settings::leads_out;
+use converse_host::wiring::variables_of_builtins;
 use converse_host::world::World;
 use converse_session::files::{self, Durability, Mode, Replace};
 use converse_terminal::console::Console;
 use converse_terminal::render::output::{write_json, write_stdout};
 
-use crate::args::ExportArgs;
+use crate::args::{ExportArgs, Rules};
 
 /// Prints the servers as `mcpServers`, and reports on stderr what that format cannot express.
 pub(super) fn run(args: &ExportArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let catalogue = Catalogue::find(world, &args.places.ensembles);
     console.warn_all(catalogue.lines());
-    let plans: Vec<&EnsemblePlan> = if args.names.is_empty() {
+    let names: Vec<String> = args.names.iter().chain(&args.ensemble).cloned().collect();
+    let plans: Vec<&EnsemblePlan> = if names.is_empty() {
         catalogue.plans.iter().collect()
     } else {
-        args.names.iter().map(|name| catalogue.named(name)).collect::<Result<_, _>>()?
+        names.iter().map(|name| catalogue.named(name)).collect::<Result<_, _>>()?
     };
+    let Rules { allow, ask, deny } = &args.rules;
+    let shown = |path: PathBuf| path.display().to_string();
+    let has_rules = !(allow.is_empty() && ask.is_empty() && deny.is_empty());
     if let Some(client) = args.client {
-        let full = |dir: &PathBuf| world.cwd.join(dir).display().to_string();
-        let places: Vec<String> = args.places.ensembles.iter().map(full).collect();
-        let gateway = GatewayAddress::of(args.url.as_deref(), &places, &args.names);
+        let gateway = match &args.url {
+            Some(_) if has_rules => {
+                let text = "the rules of a gateway that runs elsewhere are its own";
+                let hint = "start it with them: `converse serve --http … --allow …`";
+                return Err(Failure::usage("bad-option", text).hint(hint));
+            }
+            Some(url) => GatewayAddress::Url(url.clone()),
+            None => {
+                let places: Vec<String> =
+                    args.places.ensembles.iter().map(|dir| shown(world.absolute(dir))).collect();
+                let options: [(&str, &[String]); 5] = [
+                    ("--ensembles", &places),
+                    ("-e", &names),
+                    ("--allow", allow),
+                    ("--ask", ask),
+                    ("--deny", deny),
+                ];
+                GatewayAddress::command(shown(world.program()), &options, variables(&plans, world))
+            }
+        };
         let entry = client.entry(&gateway).map_err(|why| Failure::usage("bad-option", why))?;
         let done = match &args.write {
             Some(file) => merge(client, &gateway, file.as_deref(), args.force, world)?,
@@ -39,10 +62,24 @@ pub(super) fn run(args: &ExportArgs, console: &Console, world: &World) -> Result
         console.note(&done);
         return Ok(());
     }
-    let exported = export(plans, !args.names.is_empty());
+    if has_rules {
+        let text = "`mcpServers` has no rules: they belong to an entry for the gateway";
+        return Err(Failure::usage("bad-option", text).hint("add `--client NAME`, such as `--client codex`"));
+    }
+    let exported = export(plans, !names.is_empty());
     console.warn_all(exported.notes.iter().map(|note| format!("note: {note}")));
     write_json(&exported.value)?;
     catalogue.stop_for_own_errors()
+}
+
+/// Returns the variables that the tools read: those that descriptors name, and of the others those that are set.
+fn variables(plans: &[&EnsemblePlan], world: &World) -> Vec<String> {
+    let used = || plans.iter().filter(|plan| plan.enabled && plan.trusted);
+    let named = used().flat_map(|plan| plan.variables()).map(str::to_owned);
+    let of_builtins = used().flat_map(|plan| variables_of_builtins(plan)).map(|variable| variable.name);
+    let set = of_builtins.filter(|name| world.env.contains_key(*name)).map(str::to_owned);
+    let names: BTreeSet<String> = named.chain(set).collect();
+    names.into_iter().collect()
 }
 
 /// Writes the entry to the client's file, and returns what was done.
