@@ -236,10 +236,10 @@ codes! {
         "add the version: `npx pkg@1.2.3`, `uvx pkg==1.2.3`, `go run module@v1.2.3`, `docker run image@sha256:…`",
     Unreadable "unreadable"
         "A file or directory cannot be read"
-        "check that the path exists, is a regular file, and is readable",
+        "check that the path exists, and that you may read it: `ls -ld PATH`",
     UnsetVariable "unset-variable"
         "An environment variable that a file refers to is not set"
-        "set the variable, or give a default: `${NAME:-default}`",
+        "set the variable (`export NAME=…`), or give a default: `${NAME:-default}`",
     UntrustedConfiguration "untrusted-configuration"
         "An untrusted project ensemble has a `[configuration]`, so each call of its tools asks first"
         "to see everything that the project declares, and trust it: `converse ensembles trust`",

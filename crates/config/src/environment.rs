@@ -35,7 +35,7 @@ impl std::fmt::Debug for Environment {
 
 /// A required variable that is not set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the environment variable `{name}` is not set")]
+#[error("the environment variable `{name}` is not set; set it: `export {name}=…`")]
 pub struct UnsetVariable {
     pub name: String,
 }

@@ -278,6 +278,11 @@ impl Catalogue {
             }
             return Ok(plan);
         }
+        // The ensemble may be in a directory that cannot be read.
+        let unread = |diagnostic: &Diagnostic| diagnostic.code == Code::Unreadable;
+        if self.diagnostics.iter().any(unread) {
+            return Err(self.invalid(unread));
+        }
         let names = self.plans.iter().map(|plan| plan.name.as_str());
         Err(Failure::usage("unknown-ensemble", format!("there is no ensemble `{name}`")).did_you_mean(
             name,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::IsTerminal as _;
+use std::io::{ErrorKind, IsTerminal as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
@@ -58,7 +58,13 @@ impl World {
     pub fn snapshot() -> Result<(Self, Option<&'static str>), Failure> {
         let (env, warning) = variables(std::env::vars_os())?;
         let cwd = std::env::current_dir().map_err(|error| {
-            Failure::usage("no-directory", format!("the current directory cannot be used: {error}"))
+            let why = match error.kind() {
+                ErrorKind::NotFound => "it was removed".to_owned(),
+                ErrorKind::PermissionDenied => "you may not read one of the directories above it".to_owned(),
+                _ => error.to_string(),
+            };
+            let message = format!("the current directory cannot be used: {why}");
+            Failure::usage("no-directory", message).hint("go to another one, for example: `cd ~`")
         })?;
         let world = Self {
             words: Self::command_line(),

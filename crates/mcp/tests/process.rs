@@ -129,7 +129,7 @@ async fn what_cannot_be_started_is_told() {
     let unset = [("KEY", SecretRef::Environment("NONE".into()))];
     let reason =
         shell("true", &unset, Duration::from_secs(20), Path::new("/")).connect().await.unwrap_err().reason;
-    assert_eq!(reason, "the environment variable `NONE` is not set");
+    assert_eq!(reason, "the environment variable `NONE` is not set; set it: `export NONE=…`");
     for command in ["no-such-program-anywhere", "./no-such-program", ""] {
         let way = TransportPlan::Stdio { command: vec![literal(command)], environment: vec![], cwd: None };
         let web = stage::ensemble(way, Duration::from_secs(20), PathBuf::from("/"), &Arc::default());

@@ -10,7 +10,7 @@ use super::{Places, Rules};
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// Serve streamable HTTP at this address instead of stdio; port 0 selects a free port
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
 
     /// Serve only this ensemble (repeatable)
@@ -158,6 +158,27 @@ pub(crate) struct FrontArgs {
     pub(crate) allowed_origin: Vec<String>,
 
     /// Serve /metrics and /healthz at this address [default: beside the tools, with the same authentication]
-    #[arg(long, value_name = "ADDRESS:PORT", requires = "http")]
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "http", value_parser = address)]
     pub(crate) metrics: Option<SocketAddr>,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.rsplit(':').next().and_then(|port| port.parse::<u16>().ok()).unwrap_or(8137);
+    text.parse().map_err(|_| format!("expected an IP address and a port, such as `127.0.0.1:{port}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_corrected() {
+        assert_eq!(address("[::1]:1").unwrap().port(), 1);
+        for (text, hint) in
+            [("9000", "127.0.0.1:9000"), ("localhost:80", "127.0.0.1:80"), ("x", "127.0.0.1:8137")]
+        {
+            let why = address(text).unwrap_err();
+            assert!(why.ends_with(&format!("`{hint}`")), "{text}: {why}");
+        }
+    }
 }

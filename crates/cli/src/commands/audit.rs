@@ -11,6 +11,7 @@ use converse_host::failure::{Failure, Kind};
 use converse_host::world::World;
 use converse_terminal::console::Console;
 use converse_terminal::render::output::{write_json, write_stdout};
+use converse_text::safe_line;
 
 /// Verifies the log or another file. A broken log is exit code 9.
 pub(crate) fn run(
@@ -51,10 +52,13 @@ pub(crate) fn run(
     }
     Ok(match as_json {
         true => write_json(
-            &json!({ "intact": true, "records": records, "before": before, "files": files, "head": head,
+            &json!({ "intact": true, "file": path.display().to_string(), "records": records, "before": before, "files": files, "head": head,
                 "torn_bytes": torn, "repairs": repairs }),
         ),
-        false => write_stdout(&format!("{records} records{}, head {head}\n", in_files(files))),
+        false => {
+            let path = safe_line(&path.display().to_string(), usize::MAX);
+            write_stdout(&format!("{path}: {records} records{}, head {head}\n", in_files(files)))
+        }
     }?)
 }
 

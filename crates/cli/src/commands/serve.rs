@@ -75,7 +75,7 @@ pub(super) struct Serving<'a> {
 impl Serving<'_> {
     async fn run(&self) -> Result<(), Failure> {
         let (console, world, interrupt) = (self.console, self.world, self.interrupt);
-        let guarded = |address| front::ServerAccess::read(&self.args.front, address, world);
+        let guarded = |address| front::ServerAccess::read(&self.args.front, address, console, world);
         let http = match self.args.http {
             Some(address) => Some((address, guarded(address)?)),
             None => None,

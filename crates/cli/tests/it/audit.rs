@@ -45,7 +45,9 @@ fn an_invocation_leaves_three_records_that_hold() {
     assert_eq!(records[2]["outcome"], "success");
     let said = env.run(&["audit", "verify"]).exits(0).stdout;
     let told = verified(&env);
-    assert_eq!(said, format!("3 records, head {}\n", told["head"].as_str().unwrap()));
+    let path = env.path(LOG).display().to_string();
+    assert_eq!(said, format!("{path}: 3 records, head {}\n", told["head"].as_str().unwrap()));
+    assert_eq!(told["file"], path);
     // The head is what anybody gets from the last line.
     let summed = env.shell(&format!("tail -n 1 {} | sha256sum", env.path(LOG).display()));
     assert!(summed.stdout.starts_with(told["head"].as_str().unwrap()));
@@ -59,7 +61,7 @@ fn a_run_without_invocations_touches_no_log() {
     assert!(!env.path(LOG).exists());
     assert_eq!(
         env.run(&["audit", "verify"]).exits(0).stdout,
-        format!("0 records, head {}\n", "0".repeat(64))
+        format!("{}: 0 records, head {}\n", env.path(LOG).display(), "0".repeat(64))
     );
 }
 
@@ -106,7 +108,7 @@ fn a_change_is_nine_with_its_line() {
     assert_eq!((&told["intact"], &told["broken"]["line"]), (&json!(false), &json!(2)));
     let copy = env.write("work/copy.jsonl", &whole[..whole.len() - 9]);
     let ran = env.run(&["audit", "verify", "copy.jsonl"]).exits(0);
-    assert!(ran.stderr.contains("warning") && ran.stdout.starts_with("5 records"), "{ran:?}");
+    assert!(ran.stderr.contains("warning") && ran.stdout.contains(": 5 records"), "{ran:?}");
     std::fs::remove_file(copy).unwrap();
     env.run(&["audit", "verify", "copy.jsonl"]).exits(2);
     env.run(&["audit", "verify", "--head", "xyz"]).exits(2);
@@ -121,7 +123,7 @@ fn a_log_of_several_files_is_one_chain() {
     env.run(&["ask", "2+3"]).exits(0);
     let told = verified(&env);
     assert_eq!((&told["records"], &told["files"]), (&json!(6), &json!(2)));
-    assert!(env.run(&["audit", "verify"]).exits(0).stdout.starts_with("6 records in 2 files, head "));
+    assert!(env.run(&["audit", "verify"]).exits(0).stdout.contains(": 6 records in 2 files, head "));
     assert_eq!(records(&env)[0]["seq"], 4);
     let changed = std::fs::read_to_string(&older).unwrap().replacen("\"allow\"", "\"deny\"", 1);
     std::fs::write(&older, changed).unwrap();

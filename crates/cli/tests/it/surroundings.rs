@@ -224,6 +224,8 @@ fn a_directory_that_is_gone_is_told_to_those_who_read_json() {
     let gone = |args: &str| env.shell(&format!("mkdir gone; cd gone; rmdir ../gone; \"$converse\" {args}"));
     let ran = gone("ask 1+1 -o json").exits(2);
     assert_eq!(ran.json()["error"]["code"], "no-directory");
+    let said = gone("ask 1+1").exits(2).stderr;
+    assert!(said.contains("it was removed") && said.contains("`cd ~`"), "{said}");
     assert_eq!(gone("ask 1+1 -o jsonl").exits(2).records().last().unwrap()["exit"], 2);
     for asked in ["--version", "-h", "ask --help"] {
         assert!(!gone(asked).exits(0).stdout.is_empty());

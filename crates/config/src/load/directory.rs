@@ -26,6 +26,9 @@ impl<'a> Directory<'a> {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && root.scope != Scope::Explicit => {
                 return Ok(None);
             }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err("there is no such directory".to_owned());
+            }
             Err(error) => return Err(error.to_string()),
         };
         let mut directory = Self { root, canonical, names: BTreeSet::new(), refused: Vec::new() };

@@ -216,7 +216,7 @@ async fn reasons_are_told_without_secrets() {
         (
             "http://localhost/".into(),
             vec![("x-a".into(), SecretRef::Environment("NONE".into()))],
-            "the environment variable `NONE` is not set",
+            "the environment variable `NONE` is not set; set it: `export NONE=…`",
         ),
     ] {
         let pieces =

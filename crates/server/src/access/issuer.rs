@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use super::claims::{Claims, RequiredClaims, all_claims};
-use super::keyring::{KeyFetcher, Keyring};
+use super::keyring::{KeyFetcher, Keyring, Report};
 use super::oauth_url::OauthUrl;
 use super::signature::SignedToken;
 use super::{Admission, Denied};
@@ -56,6 +56,13 @@ impl Issuer {
         let keyring = Keyring::new(issuer.to_owned(), home, keys);
         let required = RequiredClaims { issuer: issuer.to_owned(), audience: resource.to_owned(), scopes };
         Ok(Self { required, place, keyring })
+    }
+
+    /// Reports when the keys of the issuer are no longer available, and when they are again, in one line each.
+    #[must_use]
+    pub fn with_report(mut self, report: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.keyring.report = Report(Arc::new(report));
+        self
     }
 
     pub(super) async fn admit(&self, token: &str) -> Result<Admission, Denied> {

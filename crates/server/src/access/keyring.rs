@@ -38,11 +38,21 @@ pub trait KeyFetcher: std::fmt::Debug + Send + Sync {
     fn fetch<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<Vec<u8>, String>>;
 }
 
+/// Gets a line when the keys are no longer available, and when they are again.
+pub(super) struct Report(pub(super) Arc<dyn Fn(&str) + Send + Sync>);
+
+impl std::fmt::Debug for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Report")
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Keyring {
     issuer: String,
     home: OauthUrl,
     fetcher: Arc<dyn KeyFetcher>,
+    pub(super) report: Report,
     known: RwLock<CachedKeys>,
     tried: Mutex<Option<Instant>>,
 }
@@ -57,7 +67,8 @@ struct CachedKeys {
 
 impl Keyring {
     pub(super) fn new(issuer: String, home: OauthUrl, fetcher: Arc<dyn KeyFetcher>) -> Self {
-        Self { issuer, home, fetcher, known: RwLock::default(), tried: Mutex::default() }
+        let report = Report(Arc::new(|_| {}));
+        Self { issuer, home, fetcher, report, known: RwLock::default(), tried: Mutex::default() }
     }
 
     /// Returns the keys that may have signed the token.
@@ -86,10 +97,22 @@ impl Keyring {
         *tried = Some(Instant::now());
         let fetched = tokio::time::timeout(FETCH_TIMEOUT, self.fetch_keys());
         match fetched.await.unwrap_or_else(|_| Err("timeout".to_owned())) {
-            Ok(keys) => *self.known() = CachedKeys { keys, at: Some(Instant::now()), is_stale: false },
+            Ok(keys) => {
+                let now = CachedKeys { keys, at: Some(Instant::now()), is_stale: false };
+                if std::mem::replace(&mut *self.known(), now).is_stale {
+                    self.report.0(&format!("the keys of the issuer {} are available again", self.issuer));
+                }
+            }
             Err(reason) => {
-                self.known().is_stale = true;
-                tracing::warn!(issuer = self.issuer, "the keys of the issuer are not available: {reason}");
+                let was_stale = std::mem::replace(&mut self.known().is_stale, true);
+                if !was_stale {
+                    let issuer = &self.issuer;
+                    self.report.0(&format!(
+                        "warning: the keys of the issuer {issuer} cannot be fetched, so tokens signed by unknown keys are \
+                         refused: {reason}"
+                    ));
+                }
+                tracing::debug!(issuer = self.issuer, "the keys of the issuer are not available: {reason}");
             }
         }
     }

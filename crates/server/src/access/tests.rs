@@ -161,12 +161,26 @@ async fn without_keys_nobody_knows() {
     let pair = Pair::curve();
     let token = pair.token(&json!({"alg": "ES256", "kid": "one"}), &claims());
     let down = Server::new(vec![]);
-    let access = Access::open().with_issuer(issuer(&down));
+    let reported = Arc::new(parking_lot::Mutex::new(Vec::new()));
+    let lines = Arc::clone(&reported);
+    let issuer_that_reports = issuer(&down).with_report(move |line| lines.lock().push(line.to_owned()));
+    let access = Access::open().with_issuer(issuer_that_reports);
+    for _ in 0..3 {
+        assert_eq!(admitted(&access, &token).await, Err(Denied::KeysUnavailable));
+        tokio::time::advance(Duration::from_secs(60)).await;
+    }
+    let line = "warning: the keys of the issuer https://as.example cannot be fetched, so tokens signed by unknown keys are \
+                refused: it is down";
+    assert_eq!(*reported.lock(), [line], "one line for each change");
     assert_eq!(admitted(&access, &token).await, Err(Denied::KeysUnavailable));
     down.keys.lock().unwrap().push(pair.jwk("one"));
     assert_eq!(admitted(&access, &token).await, Err(Denied::KeysUnavailable));
     tokio::time::advance(Duration::from_secs(60)).await;
     assert_eq!(admitted(&access, &token).await, ada());
+    assert_eq!(
+        reported.lock().last().unwrap(),
+        "the keys of the issuer https://as.example are available again"
+    );
     for metadata in [
         json!({"issuer": "https://evil.example", "jwks_uri": "https://as.example/keys"}),
         json!({"issuer": "https://as.example", "jwks_uri": "http://as.example/keys"}),

@@ -54,7 +54,8 @@ const FILES: &[(&str, &[u8])] = &[
 const DOOR: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
      content=\"width=device-width\"><title>converse</title><h1>converse</h1><form action=\"/\" method=\"post\">\
      <label>Token <input name=\"token\" type=\"password\" autocomplete=\"current-password\" autofocus></label> \
-     <button>Open</button></form><p>The program printed the token when it started.</p></html>\n";
+     <button>Open</button></form><p>The terminal where <code>converse</code> runs shows the token, unless you gave one with \
+     <code>--token-file</code> or CONVERSE_SERVE_TOKEN.</p></html>\n";
 
 impl Front {
     /// Returns a file of the panel; `None` if there is none of that name.

@@ -178,7 +178,7 @@ pub(super) fn found(value: &Value) -> &'static str {
 
 /// Quotes a value of the client for a message.
 pub(super) fn shown(text: &str) -> String {
-    format!("`{}`", within_chars(text, 60))
+    if text.is_empty() { "an empty text".to_owned() } else { format!("`{}`", within_chars(text, 60)) }
 }
 
 fn listed(words: &[&str]) -> String {

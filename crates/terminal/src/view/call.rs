@@ -132,8 +132,16 @@ impl Call {
             return vec![line];
         }
         let first = head.with(Tone::Plain, &arguments).clipped(columns.max(1));
-        let rows = wrapped(&tail, columns.saturating_sub(INDENT.len()).max(1));
-        let rest = rows.into_iter().take(if success { 1 } else { REASON_ROWS }).map(|row| {
+        let width = columns.saturating_sub(INDENT.len()).max(1);
+        let mut rows = wrapped(&tail, width);
+        let most = if success { 1 } else { REASON_ROWS };
+        if rows.len() > most {
+            rows.truncate(most);
+            let more = format!(" {}", frame.signs().more);
+            let last = rows.pop().map(|last| last.with(Tone::Plain, &more).clipped(width));
+            rows.extend(last);
+        }
+        let rest = rows.into_iter().map(|row| {
             let mut line = Line::plain(INDENT);
             line.append(row);
             line

@@ -16,6 +16,7 @@ use crate::args::FrontArgs;
 use converse_host::failure::{Failure, Kind};
 use converse_host::world::World;
 use converse_terminal::consent::Browser;
+use converse_terminal::console::Console;
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// The time for the log lines of calls that were cut off.
@@ -35,7 +36,12 @@ impl ServerAccess {
         self.access.is_open()
     }
 
-    pub(super) fn read(args: &FrontArgs, address: SocketAddr, world: &World) -> Result<Self, Failure> {
+    pub(super) fn read(
+        args: &FrontArgs,
+        address: SocketAddr,
+        console: &Console,
+        world: &World,
+    ) -> Result<Self, Failure> {
         let list = TokenList::read(args.token_file.as_deref(), world)?;
         let access = match &list {
             Some(list) => Access::open().with_tokens(Arc::clone(&list.tokens)),
@@ -46,7 +52,10 @@ impl ServerAccess {
             None => access,
         };
         let access = match issuer(args)? {
-            Some(issuer) => access.with_issuer(issuer),
+            Some(issuer) => {
+                let notices = Arc::clone(&console.context.notices);
+                access.with_issuer(issuer.with_report(move |line| notices.show(line)))
+            }
             None => access,
         };
         if access.is_open() && !address.ip().is_loopback() && !args.no_auth {
@@ -120,13 +129,16 @@ pub(super) async fn serve(
             "serving sessions and approvals at http://{at}/api, described at /api/openapi.json"
         ));
     }
-    if let Some(token) = &token {
+    if let Some(token) = token.as_ref().filter(|_| !args.routes.panel) {
         console.note(&format!("the token of this run: {token}"));
     }
     if args.routes.panel {
-        let token = token.map(|token| format!("?token={token}")).unwrap_or_default();
-        let url = format!("http://{at}/{token}");
-        console.note(&format!("the panel: {url}"));
+        let url = match &token {
+            Some(token) => format!("http://{at}/?token={token}"),
+            None => format!("http://{at}/"),
+        };
+        let with = if token.is_some() { ", with the token of this run" } else { "" };
+        console.note(&format!("the panel{with}: {url}"));
         if serving.opens && !Browser::of(serving.world).open(&url) {
             console.note("no browser could be opened; open the address yourself");
         }

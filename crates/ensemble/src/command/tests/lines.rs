@@ -148,5 +148,10 @@ fn a_program_is_never_an_argument() {
         assert_eq!(refused, Err(InvokeError::Failed("the command names no program".into())), "{written}");
     }
     let unset = made(&json!(["x", "${NONE}"]), &json!({}));
-    assert_eq!(unset, Err(InvokeError::Failed("the environment variable `NONE` is not set".into())));
+    assert_eq!(
+        unset,
+        Err(InvokeError::Failed(
+            "the environment variable `NONE` is not set; set it: `export NONE=…`".into()
+        ))
+    );
 }

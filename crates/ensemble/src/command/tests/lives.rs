@@ -210,7 +210,7 @@ async fn an_unset_variable_is_told_when_connecting() {
             connect(&plan, surroundings(directory.path(), Arc::new(Scripted::default()))).await;
         assert_eq!(
             failures[0].to_string(),
-            "ensemble `t` could not be connected: x: the environment variable `NONE` is not set"
+            "ensemble `t` could not be connected: x: the environment variable `NONE` is not set; set it: `export NONE=…`"
         );
     }
 }

@@ -161,7 +161,7 @@ async fn an_unset_variable_disables_one_invoker_and_not_its_ensemble() {
     let names: Vec<_> = roster.offer().tools().map(|tool| tool.qualified.clone()).collect();
     assert_eq!(names, ["t.y"]);
     let warnings = warnings.lock().unwrap();
-    let wanted = "ensemble `t`: a tool is left out: x: the environment variable `NONE` is not set";
+    let wanted = "ensemble `t`: a tool is left out: x: the environment variable `NONE` is not set; set it: `export NONE=…`";
     assert_eq!(*warnings, [wanted]);
 }
 

@@ -112,6 +112,17 @@ fn a_long_reason_goes_on_below_its_line_and_not_at_its_edge() {
 }
 
 #[test]
+fn a_result_that_does_not_fit_shows_that_it_goes_on() {
+    let play = Play::new(40, RICH);
+    let [one, ..] = three();
+    play.asked_for(std::slice::from_ref(&one));
+    play.finished(&one, Outcome::Success, "sunny in the morning, and rain in the evening", 3100);
+    let rows = play.rows();
+    assert!(rows.len() == 2 && rows[1].starts_with("  3.1 s → sunny"), "{rows:?}");
+    assert!(rows[1].ends_with('…') && rows[1].chars().count() < 40, "{rows:?}");
+}
+
+#[test]
 fn a_result_that_was_cut_says_of_how_much() {
     let play = Play::new(100, RICH);
     let one = call(0, "io__read_file", "{}");
