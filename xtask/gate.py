@@ -25,6 +25,7 @@ SUITES = {
         r"config/|foreign|diagnos|sarif|junit|format|^ensembles/|action|pre-commit|^xtask/(ci|validators)",
     ),
     "wire": (2, r"provider|canister|^xtask/wire"),
+    "instructions": (3, r"^crates/|^xtask/(instructions|floor|src/)"),
     "crash": (4, r"session|journal|audit|process|child|atomic|trust|crash|approv"),
     "conformance": (6, r"mcp|gateway|server|serve|auth|sampl|elicit|^xtask/conformance"),
     "openai": (2, r"server|serve|api/|openai|^xtask/(openai|panel/(model|settings|waiting))"),

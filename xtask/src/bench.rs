@@ -9,6 +9,7 @@ mod checking;
 mod curl;
 mod decoding;
 mod descriptors;
+mod instructions;
 mod options;
 mod samples;
 mod search;
@@ -36,7 +37,8 @@ use crate::{Result, built};
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     let options = Options::read(words)?;
     let binary = match &options.binary {
-        None if options.runs_program() => built::program(&["--release"])?,
+        // What people install. `--binary` measures another build.
+        None if options.runs_program() => built::program(&["--profile", "dist"])?,
         binary => binary.clone().unwrap_or_default(),
     };
     let bench = Bench { stub: Stub::start()?, dir: TempDir::new()?, binary, rounds: options.rounds };
@@ -44,6 +46,9 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     let mut figures = Vec::new();
     if options.wants(Part::Curl) {
         figures.extend(curl::figures(&bench)?);
+    }
+    if options.wants(Part::Instructions) {
+        figures.extend(instructions::figures(&bench, options.is_only(Part::Instructions))?);
     }
     if options.wants(Part::Servers) {
         figures.extend(servers::figures(&bench)?);

@@ -13,6 +13,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use wait4::Wait4 as _;
 
 use crate::Result;
@@ -33,11 +34,25 @@ pub(crate) struct Run {
     pub(crate) cpu: Duration,
     /// Peak resident memory in bytes, of its largest process.
     pub(crate) peak: u64,
+    /// Page faults, those of its waited-for descendants included.
+    pub(crate) faults: u64,
     /// From its start to its end.
     pub(crate) wall: Duration,
+    /// When it was started.
+    pub(crate) began: Instant,
     /// When its first byte of standard output arrived.
     pub(crate) first: Option<Instant>,
     pub(crate) stdout: Vec<u8>,
+}
+
+#[cfg(test)]
+impl Run {
+    /// A run that only said this.
+    pub(crate) fn of(said: &str) -> Self {
+        let [cpu, wall] = [Duration::ZERO; 2];
+        let (began, stdout) = (Instant::now(), said.as_bytes().to_vec());
+        Self { cpu, peak: 0, faults: 0, wall, began, first: None, stdout }
+    }
 }
 
 /// A program to be run, in a bare environment.
@@ -82,7 +97,9 @@ pub(crate) fn run(program: &Program, dir: &Path) -> Result<Run> {
     let (stdout, first) = read?;
     let account = parse(&std::fs::read_to_string(&account)?).ok_or("the helper left no account")?;
     let [cpu, wall] = [account.cpu, account.wall].map(Duration::from_nanos);
-    Ok(Run { cpu, peak: account.peak, wall, first, stdout })
+    let age = Duration::from_nanos(monotonic().saturating_sub(account.began));
+    let began = Instant::now().checked_sub(age).ok_or("it began before the machine")?;
+    Ok(Run { cpu, peak: account.peak, faults: account.faults, wall, began, first, stdout })
 }
 
 fn read(mut pipe: impl std::io::Read) -> std::io::Result<(Vec<u8>, Option<Instant>)> {
@@ -117,23 +134,58 @@ pub(crate) fn helper(account: &str, command: &[&str]) -> ExitCode {
 
 fn measure(account: &str, command: &[&str]) -> Result<ExitCode> {
     let (name, arguments) = command.split_first().ok_or("no command")?;
-    let began = Instant::now();
+    let began = monotonic();
     let used = Command::new(name).args(arguments).spawn()?.wait4()?;
-    let wall = began.elapsed();
+    let wall = monotonic().saturating_sub(began);
     let cpu = used.rusage.utime + used.rusage.stime;
-    std::fs::write(account, format!("{} {} {}", cpu.as_nanos(), used.rusage.maxrss, wall.as_nanos()))?;
+    let faults = faults(&std::fs::read_to_string("/proc/self/stat")?).ok_or("no count of page faults")?;
+    std::fs::write(account, format!("{} {} {faults} {wall} {began}", cpu.as_nanos(), used.rusage.maxrss))?;
     let code = used.status.code().and_then(|code| u8::try_from(code).ok());
     Ok(ExitCode::from(code.unwrap_or(128)))
 }
 
-/// What the helper writes down: nanoseconds and bytes.
+/// Nanoseconds of the clock that all processes share.
+fn monotonic() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    let part = |number: i64| u64::try_from(number).unwrap_or(0);
+    part(now.tv_sec).saturating_mul(1_000_000_000).saturating_add(part(now.tv_nsec))
+}
+
+/// Minor and major page faults of the children that were waited for, from a `stat` of
+/// <https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html> (checked 2026-11).
+fn faults(stat: &str) -> Option<u64> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_ascii_whitespace();
+    let (minor, major) = (fields.nth(8)?.parse::<u64>().ok()?, fields.nth(1)?.parse::<u64>().ok()?);
+    Some(minor + major)
+}
+
+/// What the helper writes down: nanoseconds, bytes and numbers.
 struct Account {
     cpu: u64,
     peak: u64,
+    faults: u64,
     wall: u64,
+    /// On the clock that all processes share.
+    began: u64,
 }
 
 fn parse(account: &str) -> Option<Account> {
     let mut numbers = account.split(' ').map(|number| number.parse().ok());
-    Some(Account { cpu: numbers.next()??, peak: numbers.next()??, wall: numbers.next()?? })
+    let mut next = || numbers.next().flatten();
+    Some(Account { cpu: next()?, peak: next()?, faults: next()?, wall: next()?, began: next()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_of_children_are_the_ninth_and_eleventh_behind_the_name() {
+        // flags, minflt, cminflt, majflt, cmajflt
+        assert_eq!(faults("42 (a) b) S 1 42 42 0 -1 4194560 7 300 5 20 1 2 3 4"), Some(320));
+        assert_eq!(faults("42 (a) S 1 42 42 0 -1 4194560 7 300 5"), None);
+        assert_eq!(faults(""), None);
+        assert!(faults(&std::fs::read_to_string("/proc/self/stat").unwrap()).is_some());
+    }
 }

@@ -23,7 +23,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
 measure:
-  bench [--json] [--rounds N] [--binary PATH] [--only curl|servers|check|decode|sessions|search|soak|genai|serve]
+  bench [--json] [--rounds N] [--binary PATH] [--only curl|instructions|servers|check|decode|sessions|search|soak|genai|serve]
                                measure the program; exit 1 if a gate fails
   bench --only gateways [--rounds N] [--seconds S] [--binary PATH]
                                measure `serve` beside the gateways of others

@@ -17,6 +17,8 @@ pub(crate) enum Scenario {
     Paced,
     /// Asks for `s0__echo`; when it has the result, fifty words.
     Trip,
+    /// The same twenty times, one after another.
+    Chain,
     /// Asks for `s0__sleep` five times in one reply, a second each.
     FiveSleeps,
     TwentySleeps,
@@ -34,8 +36,15 @@ pub(crate) struct Part {
 }
 
 impl Scenario {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::OneShot, Self::Long, Self::Paced, Self::Trip, Self::FiveSleeps, Self::TwentySleeps];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::OneShot,
+        Self::Long,
+        Self::Paced,
+        Self::Trip,
+        Self::Chain,
+        Self::FiveSleeps,
+        Self::TwentySleeps,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -43,6 +52,7 @@ impl Scenario {
             Self::Long => "long",
             Self::Paced => "paced",
             Self::Trip => "trip",
+            Self::Chain => "chain",
             Self::FiveSleeps => "five-sleeps",
             Self::TwentySleeps => "twenty-sleeps",
         }
@@ -53,7 +63,7 @@ impl Scenario {
         match self {
             Self::Long => 20_000,
             Self::Paced => 10,
-            Self::OneShot | Self::Trip | Self::FiveSleeps | Self::TwentySleeps => 50,
+            Self::OneShot | Self::Trip | Self::Chain | Self::FiveSleeps | Self::TwentySleeps => 50,
         }
     }
 
@@ -63,28 +73,38 @@ impl Scenario {
             Self::OneShot | Self::Long | Self::Paced => 0,
             Self::Trip => 1,
             Self::FiveSleeps => 5,
-            Self::TwentySleeps => 20,
+            Self::Chain | Self::TwentySleeps => 20,
         }
+    }
+
+    /// Tools it asks for in one reply.
+    pub(crate) fn at_once(self) -> usize {
+        if self == Self::Chain { 1 } else { self.invocations() }
+    }
+
+    /// Replies of a run: those that ask for tools, and the answer.
+    pub(crate) fn replies(self) -> usize {
+        self.invocations().checked_div(self.at_once()).unwrap_or(0) + 1
     }
 
     /// What each of them must have answered: it is only in a result.
     pub(crate) fn result(self) -> &'static str {
-        if self == Self::Trip { "heard: hello" } else { "slept 1 s" }
+        if matches!(self, Self::Trip | Self::Chain) { "heard: hello" } else { "slept 1 s" }
     }
 
-    /// The answer to a request without results: what it asks for, if that is anything.
-    pub(crate) fn opening(self) -> Vec<Part> {
-        if self.invocations() == 0 {
+    /// The reply to a request with the results of `before` earlier replies.
+    pub(crate) fn reply(self, before: usize) -> Vec<Part> {
+        if before + 1 >= self.replies() {
             return self.answer();
         }
-        let mut events: Vec<u8> =
-            (0..self.invocations()).flat_map(|index| chunk(&self.invocation(index))).collect();
-        events.extend(ending("tool_calls", self.invocations()));
+        let calls = (0..self.at_once()).flat_map(|index| chunk(&self.invocation(before, index)));
+        let mut events: Vec<u8> = calls.collect();
+        events.extend(ending("tool_calls", self.at_once()));
         vec![Part { pause: Duration::ZERO, bytes: events }]
     }
 
     /// The words: the whole response after its head, each event a chunk of its own as servers send it.
-    pub(crate) fn answer(self) -> Vec<Part> {
+    fn answer(self) -> Vec<Part> {
         let mut events: Vec<Vec<u8>> = (0..self.words()).map(word).collect();
         if let Some(first) = events.first_mut() {
             // The role comes with the first word: a client that shows the first byte shows a word.
@@ -99,14 +119,15 @@ impl Scenario {
     }
 
     /// The same twice would be odd of a model: each has a label.
-    fn invocation(self, index: usize) -> String {
+    fn invocation(self, before: usize, index: usize) -> String {
         let (name, arguments) = match self {
             Self::Trip => ("s0__echo", json!({"text": "hello"})),
+            Self::Chain => ("s0__echo", json!({"text": format!("hello {before}")})),
             _ => ("s0__sleep", json!({"seconds": 1, "label": index.to_string()})),
         };
         let function = json!({"name": name, "arguments": arguments.to_string()});
-        let call =
-            json!({"index": index, "id": format!("call_{index}"), "type": "function", "function": function});
+        let id = format!("call_{}", before + index);
+        let call = json!({"index": index, "id": id, "type": "function", "function": function});
         delta(&json!({"role": "assistant", "content": null, "tool_calls": [call]}))
     }
 }
@@ -173,7 +194,7 @@ mod tests {
     #[test]
     fn every_answer_is_chunked_events_with_its_words() {
         for scenario in Scenario::ALL {
-            let events = events(scenario.answer());
+            let events = events(scenario.reply(scenario.replies() - 1));
             let words = events.iter().filter(|event| {
                 event["choices"][0]["delta"]["content"].as_str().is_some_and(|text| text.ends_with(' '))
             });
@@ -186,12 +207,12 @@ mod tests {
     #[test]
     fn what_is_asked_for_comes_before_the_answer() {
         for scenario in Scenario::ALL {
-            let opening = events(scenario.opening());
+            let opening = events(scenario.reply(0));
             let calls =
                 opening.iter().filter_map(|event| event["choices"][0]["delta"]["tool_calls"].as_array());
             let mut ids: Vec<_> = calls.flatten().map(|call| call["id"].to_string()).collect();
             ids.dedup();
-            assert_eq!(ids.len(), scenario.invocations(), "{}", scenario.name());
+            assert_eq!(ids.len(), scenario.at_once(), "{}", scenario.name());
             let reason = if ids.is_empty() { "stop" } else { "tool_calls" };
             let ending = &opening[opening.len() - 2]["choices"][0]["finish_reason"];
             assert_eq!(ending, reason, "{}", scenario.name());

@@ -32,8 +32,7 @@ type Answers = Arc<Vec<Script>>;
 #[derive(Debug)]
 struct Script {
     scenario: Scenario,
-    opening: Vec<Part>,
-    answer: Vec<Part>,
+    replies: Vec<Vec<Part>>,
 }
 
 impl Stub {
@@ -65,17 +64,19 @@ impl Stub {
 
 impl Script {
     fn new(scenario: Scenario) -> Self {
-        Self { scenario, opening: scenario.opening(), answer: scenario.answer() }
+        Self { scenario, replies: (0..scenario.replies()).map(|before| scenario.reply(before)).collect() }
     }
 
     /// Whether the results are right is looked at after the run: here it would cost time.
     fn parts(&self, body: &[u8]) -> &[Part] {
-        if contains(body, b"\"role\":\"tool\"") { &self.answer } else { &self.opening }
+        let results = count(body, b"\"role\":\"tool\"");
+        let before = results.checked_div(self.scenario.at_once()).unwrap_or(0);
+        self.replies.get(before).or(self.replies.last()).map(Vec::as_slice).unwrap_or_default()
     }
 }
 
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
+fn count(text: &[u8], part: &[u8]) -> usize {
+    text.windows(part.len()).filter(|window| *window == part).count()
 }
 
 /// A client that goes away ends its own connection only.
@@ -167,6 +168,22 @@ mod tests {
         {
             let answer = post_body(&stub, path, body);
             assert!(answer.contains(with) && !answer.contains(without), "{answer}");
+        }
+    }
+
+    #[test]
+    fn a_chain_asks_for_one_tool_after_each_result() {
+        let stub = Stub::start().unwrap();
+        let results = |count| vec!["{\"role\":\"tool\",\"content\":\"x\"}"; count].join(",");
+        for (count, expected) in
+            [(0, "hello 0"), (1, "hello 1"), (19, "hello 19"), (20, "\"content\":\"quick \"")]
+        {
+            let answer = post_body(
+                &stub,
+                "/chain/v1/chat/completions",
+                &format!("{{\"messages\":[{}]}}", results(count)),
+            );
+            assert!(answer.contains(expected), "{count}: {answer}");
         }
     }
 }

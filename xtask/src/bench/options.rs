@@ -9,6 +9,8 @@ use crate::Result;
 pub(super) enum Part {
     /// One request, against curl.
     Curl,
+    /// Instructions, which do not depend on the load of the machine. Needs valgrind.
+    Instructions,
     /// Servers of tools, against the floor.
     Servers,
     /// Reading descriptors.
@@ -58,9 +60,14 @@ impl Options {
         })
     }
 
+    /// Returns whether the part was named.
+    pub(super) fn is_only(&self, part: Part) -> bool {
+        self.only == Some(part)
+    }
+
     /// Decoders are measured without the program around them, so it need not be built.
     pub(super) fn runs_program(&self) -> bool {
-        [Part::Curl, Part::Servers, Part::Check, Part::Search, Part::Serve, Part::Soak]
+        [Part::Curl, Part::Instructions, Part::Servers, Part::Check, Part::Search, Part::Serve, Part::Soak]
             .into_iter()
             .any(|part| self.wants(part))
     }
@@ -70,6 +77,7 @@ impl Part {
     fn read(word: &str) -> Result<Self> {
         match word {
             "curl" => Ok(Self::Curl),
+            "instructions" => Ok(Self::Instructions),
             "servers" => Ok(Self::Servers),
             "check" => Ok(Self::Check),
             "decode" => Ok(Self::Decode),
@@ -79,7 +87,7 @@ impl Part {
             "serve" => Ok(Self::Serve),
             "soak" => Ok(Self::Soak),
             "gateways" => Err("`--only gateways` comes first: `cargo xtask bench --only gateways …`".into()),
-            _ => Err("`--only` is one of curl, servers, check, decode, sessions, search, soak, genai, serve"
+            _ => Err("`--only` is one of curl, instructions, servers, check, decode, sessions, search, soak, genai, serve"
                 .into()),
         }
     }
@@ -98,6 +106,9 @@ mod tests {
         let all = Options::read(&[]).unwrap();
         assert!(all.wants(Part::Check) && all.wants(Part::Curl) && all.wants(Part::Servers));
         assert!(all.runs_program() && !all.wants(Part::Genai));
+        let instructions = Options::read(&["--only", "instructions"]).unwrap();
+        assert!(instructions.wants(Part::Instructions) && instructions.runs_program());
+        assert!(instructions.is_only(Part::Instructions) && !all.is_only(Part::Instructions));
         let serve = Options::read(&["--only", "serve"]).unwrap();
         assert!(serve.wants(Part::Serve) && !serve.wants(Part::Check) && serve.runs_program());
         assert!(!all.wants(Part::Serve) && all.wants(Part::Sessions));

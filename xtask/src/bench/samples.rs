@@ -17,8 +17,12 @@ pub(super) struct Samples {
     pub(super) peak: Vec<f64>,
     /// In seconds.
     pub(super) wall: Vec<f64>,
+    /// Milliseconds from the start to the first byte of output.
+    pub(super) spoke: Vec<f64>,
     /// Milliseconds from the server's first byte to the program's.
     pub(super) shown: Vec<f64>,
+    /// Page faults.
+    pub(super) faults: Vec<f64>,
 }
 
 impl Samples {
@@ -26,6 +30,9 @@ impl Samples {
         self.cpu.push(run.cpu.as_secs_f64() * 1e3);
         self.peak.push(run.peak as f64 / MEGABYTE);
         self.wall.push(run.wall.as_secs_f64());
+        self.faults.push(run.faults as f64);
+        self.spoke
+            .extend(run.first.map(|first| first.saturating_duration_since(run.began).as_secs_f64() * 1e3));
         if let (Some(shown), Some(first)) = (run.first, first) {
             let after =
                 shown.checked_duration_since(first).ok_or("something was said before the server spoke")?;

@@ -1,17 +1,17 @@
 //! Servers of tools, against the floor, which starts the same ones and does the same with them.
 
-mod cases;
+pub(super) mod cases;
 mod evidence;
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use self::cases::{CASES, Case, Row};
 use self::evidence::Evidence;
 use super::samples::Samples;
 use super::{Bench, check_answer, descriptors};
-use crate::child::Program;
+use crate::child::{Program, Run};
 use crate::figures::Figure;
 use crate::{Result, built};
 
@@ -19,8 +19,7 @@ use crate::{Result, built};
 const SERVER: &str = "./stub-mcp";
 
 pub(super) fn figures(bench: &Bench) -> Result<Vec<Figure>> {
-    let [floor, stub_mcp] = built::apart("floor", ["floor", "stub-mcp"])?;
-    symlink(stub_mcp, bench.dir.path().join(SERVER))?;
+    let floor = set_up(bench)?;
     // The floor shows all tools, however many; other figures are taken without any settings.
     let settings = bench.dir.path().join(".config/converse");
     fs::create_dir_all(&settings)?;
@@ -30,13 +29,27 @@ pub(super) fn figures(bench: &Bench) -> Result<Vec<Figure>> {
     Ok(rows?.concat())
 }
 
+/// Builds the floor and the server, puts the server where both programs look for it, and returns the floor.
+pub(super) fn set_up(bench: &Bench) -> Result<PathBuf> {
+    let [floor, stub_mcp] = built::apart("floor", ["floor", "stub-mcp"])?;
+    let server = bench.dir.path().join(SERVER);
+    if !server.exists() {
+        symlink(stub_mcp, server)?;
+    }
+    Ok(floor)
+}
+
+/// Fails if a run did not do the work of its case.
+pub(super) fn check(bench: &Bench, case: &Case, run: &Run) -> Result<()> {
+    check_answer(run, case.scenario.words())?;
+    Evidence::of(&bench.stub.take_log())?.check(case)
+}
+
 fn rows(bench: &Bench, floor: &Path, case: &Case) -> Result<Vec<Figure>> {
     let (ours, theirs) = (ours(bench, case)?, theirs(bench, floor, case));
     bench.stub.take_log();
     let pair = bench.in_turn(case.rounds(bench.rounds), &ours, Some(&theirs), |_, run| {
-        check_answer(run, case.scenario.words())?;
-        Evidence::of(&bench.stub.take_log())?.check(case)?;
-        Ok(None)
+        check(bench, case, run).map(|()| None)
     });
     let pair = pair.map_err(|error| match case.rows {
         [row, ..] => format!("{}: {error}", row.name),
@@ -50,7 +63,7 @@ fn rows(bench: &Bench, floor: &Path, case: &Case) -> Result<Vec<Figure>> {
 }
 
 /// Named are exactly those of the case: the floor has no tools of its own either.
-fn ours(bench: &Bench, case: &Case) -> Result<Program> {
+pub(super) fn ours(bench: &Bench, case: &Case) -> Result<Program> {
     let dir = tempfile::Builder::new().prefix("servers").tempdir_in(bench.dir.path())?.keep();
     let command: Vec<&str> = std::iter::once(SERVER).chain(case.options.split_whitespace()).collect();
     descriptors::servers(&dir, case.servers, &command)?;
@@ -62,7 +75,7 @@ fn ours(bench: &Bench, case: &Case) -> Result<Program> {
     Ok(bench.program(&bench.binary, &words, Some(&bench.stub.base_url(case.scenario))))
 }
 
-fn theirs(bench: &Bench, floor: &Path, case: &Case) -> Program {
+pub(super) fn theirs(bench: &Bench, floor: &Path, case: &Case) -> Program {
     let (url, command) = (bench.stub.base_url(case.scenario), format!("{SERVER} {}", case.options));
     let mut words = vec![url.as_str(), "hello"];
     words.extend((0..case.servers).flat_map(|_| ["--mcp", &command]));
