@@ -20,7 +20,10 @@ pub struct Declaration {
 
 /// What a wire has made of one list of tools, as JSON text. Tools that change need a new value.
 #[derive(Debug, Default)]
-pub struct PreparedTools(OnceLock<(&'static str, Box<RawValue>)>);
+pub struct PreparedTools {
+    text: OnceLock<(&'static str, Box<RawValue>)>,
+    tokens: OnceLock<u64>,
+}
 
 impl PreparedTools {
     /// Returns what this wire makes of the tools. The text of the first wire is kept.
@@ -32,12 +35,17 @@ impl PreparedTools {
         wire: &'static str,
         prepare: impl FnOnce() -> Result<Box<RawValue>, E>,
     ) -> Result<Cow<'_, RawValue>, E> {
-        if let Some((_, kept)) = self.0.get().filter(|(by, _)| *by == wire) {
+        if let Some((_, kept)) = self.text.get().filter(|(by, _)| *by == wire) {
             return Ok(Cow::Borrowed(kept));
         }
         let made = prepare()?;
-        let (by, kept) = self.0.get_or_init(|| (wire, made.clone()));
+        let (by, kept) = self.text.get_or_init(|| (wire, made.clone()));
         Ok(if *by == wire { Cow::Borrowed(kept) } else { Cow::Owned(made) })
+    }
+
+    /// Returns the estimated tokens of the tools, which are counted once.
+    pub fn tokens(&self, count: impl FnOnce() -> u64) -> u64 {
+        *self.tokens.get_or_init(count)
     }
 }
 

@@ -22,7 +22,7 @@ mod weight;
 pub use ledger::{Ledger, Part, Row};
 pub use offered::{offered, tokens_of};
 
-pub(crate) use ledger::{weight, window};
+pub(crate) use ledger::{Sums, declared_tokens, note_tokens, weight, window};
 pub use room::CompactionPolicy;
 pub(crate) use room::{Room, cut, share};
 pub(crate) use shortened_input::last_question;

@@ -10,10 +10,13 @@ use std::collections::HashMap;
 
 use converse_canister::{Canister, Invocation, InvocationId, InvocationResult, Outcome};
 use converse_ensemble::{Approved, CancelScope};
+use converse_provider::KeptMessages;
 use futures_util::FutureExt as _;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::context::Sums;
 use crate::invocations::{Batch, Finished};
 use crate::withheld_reasoning::WithheldReasoning;
 use crate::{Conversation, Ending, Engine, EngineError, Event, Limit, Ports, Step};
@@ -59,6 +62,10 @@ struct Driver<'a> {
     /// The value of the checked answer.
     answer: Option<Value>,
     withheld: WithheldReasoning,
+    /// What the current route was sent in this turn.
+    kept: Mutex<KeptMessages>,
+    /// The size of the transcript on the current route.
+    sums: Sums,
     /// Whether a summary failed. No other summary is requested in this turn.
     unsummarised: bool,
     /// Number of summaries in this turn.
@@ -83,6 +90,8 @@ impl<'a> Driver<'a> {
             calls: HashMap::new(),
             answer: None,
             withheld: WithheldReasoning::default(),
+            kept: Mutex::default(),
+            sums: Sums::default(),
             unsummarised: false,
             summaries: 0,
         }

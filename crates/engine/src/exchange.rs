@@ -11,10 +11,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use converse_canister::{Assistant, Canister, Content, Declaration, PreparedTools, Stop, Supervisor, TurnId};
 use converse_provider::{
-    Controls, DecodeError, Decoder, Delta, Facts, Prompt, RefusalClass, Reply, ReplyError, ReplyOrigin,
-    RetryAdvice, TranslateError, request_id,
+    Controls, DecodeError, Decoder, Delta, Facts, KeptMessages, Prepared, Prompt, RefusalClass, Reply,
+    ReplyError, ReplyOrigin, RetryAdvice, TranslateError, request_id,
 };
 use futures_util::StreamExt as _;
+use parking_lot::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::bill::Bill;
@@ -42,6 +43,8 @@ pub(crate) struct Exchange<'a> {
     pub(crate) tools: &'a [Declaration],
     /// Belongs to these tools.
     pub(crate) prepared: Option<&'a PreparedTools>,
+    /// Belongs to the view, if no earlier message of it has changed in this turn.
+    pub(crate) kept: Option<&'a Mutex<KeptMessages>>,
     pub(crate) turn: TurnId,
     /// The id of this route, if it is not the first.
     pub(crate) instead: Option<&'a str>,
@@ -179,10 +182,10 @@ impl Exchange<'_> {
             facts: &route.facts,
             blobs: engine.blobs,
         };
-        match self.prepared {
-            Some(prepared) => route.processor.nativize_prepared(&prompt, &route.endpoint, prepared),
-            None => route.processor.nativize(&prompt, &route.endpoint),
-        }
+        let kept = self.kept.filter(|_| withheld.is_nothing());
+        let mut kept = kept.map(|kept| kept.lock());
+        let prepared = Prepared { tools: self.prepared, messages: kept.as_deref_mut() };
+        route.processor.nativize_prepared(&prompt, &route.endpoint, prepared)
     }
 
     async fn read(

@@ -18,6 +18,11 @@ pub(crate) struct WithheldReasoning {
 }
 
 impl WithheldReasoning {
+    /// Returns whether no reasoning is left out.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.refused_before.is_none()
+    }
+
     /// Leaves out the reasoning after a refusal. Returns whether the call may be repeated: reasoning was refused, and some
     /// was sent. From then on none is sent, so this is true only once for a call.
     pub(crate) fn leave_out(

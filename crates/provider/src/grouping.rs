@@ -99,16 +99,23 @@ impl<'a> Turn<'a> {
 
 /// Groups a view for one endpoint and model.
 pub(crate) fn group<'a>(view: &'a [Canister], endpoint: &Endpoint, model: &str) -> Grouped<'a> {
+    group_with(view, endpoint, model, &mut WireIds::new(endpoint))
+}
+
+/// The same for a part of a view, with the ids of what is before it.
+pub(crate) fn group_with<'a>(
+    view: &'a [Canister],
+    endpoint: &Endpoint,
+    model: &str,
+    ids: &mut WireIds<'_>,
+) -> Grouped<'a> {
     let maker = endpoint.maker(model);
     let results: HashMap<&InvocationId, &InvocationResult> = view.iter().filter_map(result).collect();
     let first_words = first_words(view);
-    let mut ids = WireIds::new(endpoint);
-    let mut instructions = Vec::new();
     let mut sections: Vec<Section<'a>> = Vec::new();
     let mut places: HashMap<TurnId, usize> = HashMap::new();
     for canister in view {
         match canister {
-            Canister::Supervisor(supervisor) => instructions.push(supervisor.text.trim()),
             Canister::User(_) | Canister::Document(_) => match sections.last_mut() {
                 Some(Section::Input(canisters)) => canisters.push(canister),
                 _ => sections.push(Section::Input(vec![canister])),
@@ -125,15 +132,23 @@ pub(crate) fn group<'a>(view: &'a [Canister], endpoint: &Endpoint, model: &str) 
                 });
                 let made_by = first.and_then(|first| first.native.as_ref()).map(|native| &native.maker);
                 if let Some(Section::Turn(turn)) = sections.get_mut(place) {
-                    turn.parts.extend(part(canister, &results, &mut ids, made_by));
+                    turn.parts.extend(part(canister, &results, ids, made_by));
                 }
             }
-            Canister::Result(_) => {}
+            Canister::Supervisor(_) | Canister::Result(_) => {}
         }
     }
-    instructions.retain(|text| !text.is_empty());
-    let instructions = (!instructions.is_empty()).then(|| instructions.join("\n\n"));
-    Grouped { instructions, sections }
+    Grouped { instructions: instructions(view), sections }
+}
+
+/// Joins all instructions of a view.
+pub(crate) fn instructions(view: &[Canister]) -> Option<String> {
+    let texts = view.iter().filter_map(|canister| match canister {
+        Canister::Supervisor(supervisor) => Some(supervisor.text.trim()),
+        _ => None,
+    });
+    let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
+    (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
 fn result(canister: &Canister) -> Option<(&InvocationId, &InvocationResult)> {

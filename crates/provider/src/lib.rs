@@ -46,6 +46,7 @@ mod grouping;
 mod head;
 mod hidden;
 mod html;
+mod kept_messages;
 mod lenient;
 mod lines;
 mod lint;
@@ -80,6 +81,7 @@ pub use error::{DecodeError, Refusal, RefusalClass, ReplyError, RetryAdvice, Tra
 pub use facts::{AcceptedMedia, Facts, LongPromptPrice, Price, Thinking};
 pub use head::request_id;
 pub use hidden::has_hidden_thinking;
+pub use kept_messages::{KeptMessages, Prepared};
 pub use lint::{LintTarget, Objection, Remedy, lint, lint_name};
 pub use listing::{ListError, ListedModel, Page, list_request, read_list};
 pub use media::{Delivery, Medium, OmissionReason, Position, budget, delivery, encoded, most_bytes};

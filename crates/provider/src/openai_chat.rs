@@ -21,16 +21,19 @@ pub(crate) use cost::cost;
 pub(crate) use think::ThinkSplitter;
 
 use bytes::Bytes;
-use converse_canister::{Declaration, PreparedTools};
+use converse_canister::Declaration;
 use http::response::Parts;
 use serde_json::{Map, Value, json};
 
 use crate::body::BodyDecoder;
 use crate::controls::{check_sampling, effort};
 use crate::head::Head;
-use crate::request::{post_with_tools, tools};
+use crate::kept_messages::is_plain;
+use crate::request::{post_with_texts, tools};
 use crate::schema::{for_openai, object};
-use crate::{Decoder, Effort, Endpoint, ForcedCall, Processor, Prompt, Quirks, ReplyOrigin, TranslateError};
+use crate::{
+    Decoder, Effort, Endpoint, ForcedCall, Prepared, Processor, Prompt, Quirks, ReplyOrigin, TranslateError,
+};
 
 #[derive(Debug)]
 pub(crate) struct OpenAiChat;
@@ -45,16 +48,16 @@ impl Processor for OpenAiChat {
         prompt: &Prompt<'_>,
         endpoint: &Endpoint,
     ) -> Result<http::Request<Bytes>, TranslateError> {
-        request(prompt, endpoint, None)
+        request(prompt, endpoint, Prepared::default())
     }
 
     fn nativize_prepared(
         &self,
         prompt: &Prompt<'_>,
         endpoint: &Endpoint,
-        prepared: &PreparedTools,
+        prepared: Prepared<'_>,
     ) -> Result<http::Request<Bytes>, TranslateError> {
-        request(prompt, endpoint, Some(prepared))
+        request(prompt, endpoint, prepared)
     }
 
     fn normalize(&self, head: &Parts, origin: ReplyOrigin) -> Box<dyn Decoder> {
@@ -65,22 +68,28 @@ impl Processor for OpenAiChat {
 fn request(
     prompt: &Prompt<'_>,
     endpoint: &Endpoint,
-    prepared: Option<&PreparedTools>,
+    prepared: Prepared<'_>,
 ) -> Result<http::Request<Bytes>, TranslateError> {
     let (controls, quirks) = (prompt.controls, &endpoint.quirks);
     check_sampling(prompt)?;
     let mut body = Map::new();
     body.insert("model".into(), json!(prompt.model));
-    let messages = messages::messages(prompt, endpoint)?;
-    let retired = if prompt.tools.is_empty() && wants_retired(prompt.model, quirks) {
-        retired_tools(&messages)
+    let mut retired = Vec::new();
+    let wants_retired = prompt.tools.is_empty() && wants_retired(prompt.model, quirks);
+    let kept = prepared.messages.filter(|_| !wants_retired && is_plain(prompt, endpoint, "messages"));
+    let written = kept.map(|kept| messages::text(prompt, endpoint, kept)).transpose()?;
+    if written.is_none() {
+        let messages = messages::messages(prompt, endpoint)?;
+        if wants_retired {
+            retired = retired_tools(&messages);
+        }
+        body.insert("messages".into(), Value::Array(messages));
     } else {
-        Vec::new()
-    };
-    body.insert("messages".into(), Value::Array(messages));
+        body.insert("messages".into(), Value::Null);
+    }
     let mut text = None;
     if !prompt.tools.is_empty() {
-        let (value, kept) = tools(prompt, endpoint, prepared, prepare_tool)?;
+        let (value, kept) = tools(prompt, endpoint, prepared.tools, prepare_tool)?;
         text = kept;
         body.insert("tools".into(), value);
         if let Some(forced) = &controls.forced {
@@ -137,7 +146,9 @@ fn request(
     }
     body.extend(controls.extra.clone());
     let at = (endpoint.base_url.as_str(), "/chat/completions");
-    post_with_tools(endpoint, at, body, text.as_deref(), controls.stream)
+    let tools = text.as_deref().map(|tools| ("tools", tools.get().as_bytes()));
+    let texts: Vec<_> = tools.into_iter().chain(written.as_deref().map(|text| ("messages", text))).collect();
+    post_with_texts(endpoint, at, body, &texts, controls.stream)
 }
 
 /// A router's name for a model of Anthropic's.

@@ -16,18 +16,20 @@ mod replay;
 mod slot;
 
 use bytes::Bytes;
-use converse_canister::{Declaration, PreparedTools};
+use converse_canister::Declaration;
 use http::response::Parts;
 use serde_json::{Map, Value, json};
 
 use crate::body::BodyDecoder;
 use crate::controls::{check_sampling, effort};
+use crate::grouping::instructions;
 use crate::head::Head;
+use crate::kept_messages::is_plain;
 use crate::openai_chat::{json_schema_format, word};
-use crate::request::{post_with_tools, tools};
+use crate::request::{post_with_texts, tools};
 use crate::schema::{for_openai, object};
 use crate::{
-    Decoder, Effort, Endpoint, ForcedCall, Processor, Prompt, ReplyOrigin, Structured, Thinking,
+    Decoder, Effort, Endpoint, ForcedCall, Prepared, Processor, Prompt, ReplyOrigin, Structured, Thinking,
     TranslateError,
 };
 
@@ -44,16 +46,16 @@ impl Processor for OpenAiResponses {
         prompt: &Prompt<'_>,
         endpoint: &Endpoint,
     ) -> Result<http::Request<Bytes>, TranslateError> {
-        request(prompt, endpoint, None)
+        request(prompt, endpoint, Prepared::default())
     }
 
     fn nativize_prepared(
         &self,
         prompt: &Prompt<'_>,
         endpoint: &Endpoint,
-        prepared: &PreparedTools,
+        prepared: Prepared<'_>,
     ) -> Result<http::Request<Bytes>, TranslateError> {
-        request(prompt, endpoint, Some(prepared))
+        request(prompt, endpoint, prepared)
     }
 
     fn normalize(&self, head: &Parts, origin: ReplyOrigin) -> Box<dyn Decoder> {
@@ -64,9 +66,15 @@ impl Processor for OpenAiResponses {
 fn request(
     prompt: &Prompt<'_>,
     endpoint: &Endpoint,
-    prepared: Option<&PreparedTools>,
+    prepared: Prepared<'_>,
 ) -> Result<http::Request<Bytes>, TranslateError> {
-    let conversation = input::conversation(prompt, endpoint)?;
+    let stored = endpoint.quirks.stored;
+    let kept = prepared.messages.filter(|_| !stored && is_plain(prompt, endpoint, "input"));
+    let written = kept.map(|kept| input::text(prompt, endpoint, kept)).transpose()?;
+    let conversation = match written {
+        Some(_) => input::Conversation { instructions: instructions(prompt.view), ..Default::default() },
+        None => input::conversation(prompt, endpoint)?,
+    };
     let mut body = Map::new();
     body.insert("model".into(), json!(prompt.model));
     // Not carried over by `previous_response_id`, so they are sent every time.
@@ -79,7 +87,7 @@ fn request(
     body.insert("input".into(), Value::Array(conversation.input));
     let mut text = None;
     if !prompt.tools.is_empty() {
-        let (value, kept) = tools(prompt, endpoint, prepared, prepare_tool)?;
+        let (value, kept) = tools(prompt, endpoint, prepared.tools, prepare_tool)?;
         text = kept;
         body.insert("tools".into(), value);
         if let Some(forced) = &prompt.controls.forced {
@@ -96,7 +104,9 @@ fn request(
     control(&mut body, prompt, endpoint)?;
     body.extend(prompt.controls.extra.clone());
     let at = (endpoint.base_url.as_str(), "/responses");
-    post_with_tools(endpoint, at, body, text.as_deref(), prompt.controls.stream)
+    let tools = text.as_deref().map(|tools| ("tools", tools.get().as_bytes()));
+    let texts: Vec<_> = tools.into_iter().chain(written.as_deref().map(|text| ("input", text))).collect();
+    post_with_texts(endpoint, at, body, &texts, prompt.controls.stream)
 }
 
 fn control(

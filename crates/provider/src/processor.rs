@@ -1,11 +1,11 @@
 //! The traits of a dialect: a translator of prompts and a decoder of replies.
 
 use bytes::Bytes;
-use converse_canister::{Canister, Cost, Declaration, PreparedTools, Stop, TurnId, Usage};
+use converse_canister::{Canister, Cost, Declaration, Stop, TurnId, Usage};
 use serde_json::Value;
 
 use crate::error::{DecodeError, ReplyError, TranslateError};
-use crate::{Endpoint, Prompt};
+use crate::{Endpoint, Prepared, Prompt};
 
 /// Translator of canisters to and from one provider's wire. Holds no state and opens no socket.
 pub trait Processor: Send + Sync {
@@ -27,8 +27,8 @@ pub trait Processor: Send + Sync {
         endpoint: &Endpoint,
     ) -> Result<http::Request<Bytes>, TranslateError>;
 
-    /// The same for one of several requests with the same tools, which are prepared once if the wire allows it. `prepared`
-    /// belongs to the tools of the prompt.
+    /// The same for one of several requests with the same tools or of one conversation, whose text is made once if the wire
+    /// allows it. The request is that of [`nativize`](Self::nativize), byte for byte.
     ///
     /// # Errors
     /// Those of [`nativize`](Self::nativize).
@@ -36,7 +36,7 @@ pub trait Processor: Send + Sync {
         &self,
         prompt: &Prompt<'_>,
         endpoint: &Endpoint,
-        _prepared: &PreparedTools,
+        _prepared: Prepared<'_>,
     ) -> Result<http::Request<Bytes>, TranslateError> {
         self.nativize(prompt, endpoint)
     }

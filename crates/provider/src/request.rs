@@ -9,11 +9,10 @@ use bytes::Bytes;
 use converse_canister::{Declaration, PreparedTools};
 use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Uri};
-use serde::ser::SerializeMap as _;
-use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
+use crate::kept_messages::is_plain;
 use crate::{Dialect, Endpoint, Prompt, TranslateError, patch};
 
 /// Builds a POST of a JSON object, with the endpoint's patches applied. A stream asks for no compression, since a
@@ -25,23 +24,22 @@ pub(crate) fn post(
     body: Map<String, Value>,
     stream: bool,
 ) -> Result<Request<Bytes>, TranslateError> {
-    post_with_tools(endpoint, (base, path), body, None, stream)
+    post_with_texts(endpoint, (base, path), body, &[], stream)
 }
 
-/// The same with a text in the place of the value of `tools`.
-pub(crate) fn post_with_tools(
+/// The same with JSON texts in the place of the values of some keys.
+pub(crate) fn post_with_texts(
     endpoint: &Endpoint,
     (base, path): (&str, &str),
     mut body: Map<String, Value>,
-    tools: Option<&RawValue>,
+    texts: &[(&str, &[u8])],
     stream: bool,
 ) -> Result<Request<Bytes>, TranslateError> {
     let uri = uri(base, &versioned(endpoint, path)?)?;
     let model = body.get("model").and_then(Value::as_str).or_else(|| model_in(path));
     let model = model.unwrap_or_default().to_owned();
     patch::apply(&endpoint.patches, &model, &mut body);
-    let body = serde_json::to_vec(&Body { fields: &body, tools }).map_err(unwritten)?;
-    let mut request = Request::new(Bytes::from(body));
+    let mut request = Request::new(Bytes::from(written(&body, texts).map_err(unwritten)?));
     *request.method_mut() = Method::POST;
     *request.uri_mut() = uri;
     let headers = request.headers_mut();
@@ -56,26 +54,26 @@ pub(crate) fn post_with_tools(
     Ok(request)
 }
 
-/// An object, with a text in the place of the value of `tools`.
-struct Body<'a> {
-    fields: &'a Map<String, Value>,
-    tools: Option<&'a RawValue>,
-}
-
-impl Serialize for Body<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.fields.len()))?;
-        for (key, value) in self.fields {
-            match self.tools.filter(|_| key == "tools") {
-                Some(tools) => map.serialize_entry(key, tools)?,
-                None => map.serialize_entry(key, value)?,
-            }
+/// Writes an object, with texts in the place of the values of some keys.
+fn written(fields: &Map<String, Value>, texts: &[(&str, &[u8])]) -> serde_json::Result<Vec<u8>> {
+    let mut written = Vec::with_capacity(texts.iter().map(|(_, text)| text.len()).sum::<usize>() + 256);
+    written.push(b'{');
+    for (key, value) in fields {
+        if written.len() > 1 {
+            written.push(b',');
         }
-        map.end()
+        serde_json::to_writer(&mut written, key)?;
+        written.push(b':');
+        match texts.iter().find(|(place, _)| place == key) {
+            Some((_, text)) => written.extend_from_slice(text),
+            None => serde_json::to_writer(&mut written, value)?,
+        }
     }
+    written.push(b'}');
+    Ok(written)
 }
 
-fn unwritten(error: serde_json::Error) -> TranslateError {
+pub(crate) fn unwritten(error: serde_json::Error) -> TranslateError {
     TranslateError::Control(error.to_string())
 }
 
@@ -94,8 +92,9 @@ pub(crate) fn tools<'p>(
     prepare: fn(&Declaration) -> Result<Value, TranslateError>,
 ) -> Result<Tools<'p>, TranslateError> {
     let values = || prompt.tools.iter().map(prepare).collect::<Result<Vec<Value>, _>>();
-    let is_plain = endpoint.patches.is_empty() && !prompt.controls.extra.contains_key("tools");
-    let Some(prepared) = prepared.filter(|_| is_plain) else { return Ok((Value::Array(values()?), None)) };
+    let Some(prepared) = prepared.filter(|_| is_plain(prompt, endpoint, "tools")) else {
+        return Ok((Value::Array(values()?), None));
+    };
     let text = prepared.get(endpoint.dialect.label(), || to_raw_value(&values()?).map_err(unwritten))?;
     Ok((Value::Null, Some(text)))
 }
@@ -248,7 +247,10 @@ mod tests {
                     let prompt =
                         Prompt { model, view: &view, tools, controls, facts: &facts, blobs: &NoBlobs };
                     let request = match prepared {
-                        Some(prepared) => processor(dialect).nativize_prepared(&prompt, endpoint, prepared),
+                        Some(tools) => {
+                            let prepared = crate::Prepared { tools: Some(tools), messages: None };
+                            processor(dialect).nativize_prepared(&prompt, endpoint, prepared)
+                        }
                         None => processor(dialect).nativize(&prompt, endpoint),
                     };
                     String::from_utf8(request.unwrap().body().to_vec()).unwrap()

@@ -19,7 +19,16 @@ pub(crate) struct WireIds<'a> {
 
 impl<'a> WireIds<'a> {
     pub(crate) fn new(endpoint: &'a Endpoint) -> Self {
-        Self { endpoint, used: HashSet::new() }
+        Self::after(endpoint, HashSet::new())
+    }
+
+    /// Continues after the ids of earlier invocations of the same request.
+    pub(crate) fn after(endpoint: &'a Endpoint, used: HashSet<String>) -> Self {
+        Self { endpoint, used }
+    }
+
+    pub(crate) fn into_used(self) -> HashSet<String> {
+        self.used
     }
 
     /// Returns the id for an invocation of a turn that `maker` made.

@@ -3,9 +3,9 @@
 //! A fourth of the bytes is taken for a token, which is right within a third or so for English words. What the provider
 //! counted last corrects that ([`Scale`]), so that words in other scripts, schemas and code weigh what they do there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use converse_canister::{Assistant, Blobs, Canister, Content, Declaration};
+use converse_canister::{Assistant, Blobs, Canister, Content, Declaration, InvocationId, TurnId};
 use converse_provider::{Endpoint, Facts, Prompt, replays_reasoning};
 
 use super::view::is_summary;
@@ -82,16 +82,14 @@ impl Scale {
 
 impl Ledger {
     pub fn of(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Self {
-        let goes_back =
-            |words: &Assistant, in_turn: bool| replays_reasoning(words, endpoint, prompt.model, in_turn);
-        let mut sums = Sums { blobs: prompt.blobs, goes_back: &goes_back, sums: BTreeMap::new() };
+        let mut sums = Sums::default();
         for declaration in prompt.tools {
             let name = declaration.name.as_str();
             let (ensemble, tool) = name.split_once("__").unwrap_or(("", name));
             let part = Part::Tool { ensemble: ensemble.to_owned(), tool: tool.to_owned() };
             sums.add(part, declared(declaration));
         }
-        sums.view(prompt.view);
+        sums.extend(prompt, endpoint);
         let rows = sums.sums.into_iter();
         let row = |(part, (count, bytes)): (Part, (usize, u64))| Row { part, count, tokens: tokens(bytes) };
         Self { rows: rows.map(row).collect(), window: window(prompt.facts) }
@@ -110,7 +108,7 @@ impl Ledger {
     #[must_use]
     pub(crate) fn with_note(mut self, note: Option<&str>) -> Self {
         let Some(note) = note else { return self };
-        let more = tokens(note.len() as u64 + AROUND);
+        let more = note_tokens(note);
         match self.rows.iter_mut().find(|row| row.part == Part::System) {
             Some(row) => (row.count, row.tokens) = (row.count + 1, row.tokens + more),
             None => self.rows.insert(0, Row { part: Part::System, count: 1, tokens: more }),
@@ -150,78 +148,120 @@ fn declared(declaration: &Declaration) -> u64 {
     (name.as_str().len() + description.len()) as u64 + json_bytes(arguments) + AROUND
 }
 
+/// Returns the tokens of declarations, without their sum by ensemble and tool.
+pub(crate) fn declared_tokens(declarations: &[Declaration]) -> u64 {
+    declarations.iter().map(|declaration| tokens(declared(declaration))).sum()
+}
+
+/// Returns the tokens of a note, which counts as system text.
+pub(crate) fn note_tokens(note: &str) -> u64 {
+    tokens(note.len() as u64 + AROUND)
+}
+
 /// Returns the weight of one canister in bytes of text, to compare parts of one conversation.
 pub(crate) fn weight(canister: &Canister, blobs: &dyn Blobs) -> u64 {
+    let mut sums = Sums::default();
     // Of whoever made it: it may go back to it.
-    let goes_back = |words: &Assistant, _: bool| words.native.is_some();
-    let mut sums = Sums { blobs, goes_back: &goes_back, sums: BTreeMap::new() };
-    sums.view(std::slice::from_ref(canister));
+    sums.add_canister(canister, blobs, |words| words.native.is_some());
     sums.sums.values().map(|(_, bytes)| bytes).sum()
 }
 
-struct Sums<'b> {
-    blobs: &'b dyn Blobs,
-    /// Returns whether the request contains the reasoning of the reply that begins with this canister. The flag says
-    /// that the user has not spoken since.
-    goes_back: &'b dyn Fn(&Assistant, bool) -> bool,
+/// The sums of a view that grows from request to request: only what is new is weighed.
+#[derive(Debug, Default)]
+pub(crate) struct Sums {
+    /// Canisters that were weighed.
+    canisters: usize,
+    /// The index of the last question of the user.
+    question: usize,
+    /// The last reply whose reasoning the request contains.
+    replayed: Option<TurnId>,
+    tools: HashMap<InvocationId, String>,
     sums: BTreeMap<Part, (usize, u64)>,
 }
 
-impl Sums<'_> {
+impl Sums {
+    /// Weighs the canisters of the prompt behind those that were weighed. Those must be the same as before, and the model
+    /// and its endpoint too.
+    pub(crate) fn extend(&mut self, prompt: &Prompt<'_>, endpoint: &Endpoint) {
+        let is_user = |canister: &Canister| matches!(canister, Canister::User(_));
+        let question = prompt.view.iter().rposition(is_user).unwrap_or(0);
+        if self.canisters > 0 && question != self.question {
+            // Reasoning of earlier turns may no longer go back.
+            *self = Self::default();
+        }
+        self.question = question;
+        for (place, canister) in prompt.view.iter().enumerate().skip(self.canisters) {
+            self.add_canister(canister, prompt.blobs, |words| {
+                replays_reasoning(words, endpoint, prompt.model, place > question)
+            });
+        }
+        self.canisters = prompt.view.len();
+    }
+
+    pub(crate) fn tokens(&self) -> u64 {
+        self.sums.values().map(|(_, bytes)| tokens(*bytes)).sum()
+    }
+
     fn add(&mut self, part: Part, bytes: u64) {
         let (count, sum) = self.sums.entry(part).or_default();
         *count += 1;
         *sum += bytes;
     }
 
-    fn contents<'c>(&mut self, part: &Part, contents: impl IntoIterator<Item = &'c Content>) {
+    fn contents<'c>(
+        &mut self,
+        part: Part,
+        contents: impl IntoIterator<Item = &'c Content>,
+        blobs: &dyn Blobs,
+    ) {
         let mut words = AROUND;
         for content in contents {
-            let bytes = content_weight(content, self.blobs);
+            let bytes = content_weight(content, blobs);
             match content {
                 Content::Blob { .. } => self.add(Part::Attachment, bytes),
                 _ => words += bytes,
             }
         }
-        self.add(part.clone(), words);
+        self.add(part, words);
     }
 
-    fn view(&mut self, view: &[Canister]) {
-        let mut tools = BTreeMap::new();
-        let mut replayed = None;
-        let question = view.iter().rposition(|canister| matches!(canister, Canister::User(_))).unwrap_or(0);
-        for (place, canister) in view.iter().enumerate() {
-            match canister {
-                Canister::Supervisor(supervisor) => {
-                    self.add(Part::System, supervisor.text.len() as u64 + AROUND);
+    /// `goes_back` says whether the request contains the reasoning of the reply that begins with a canister.
+    fn add_canister(
+        &mut self,
+        canister: &Canister,
+        blobs: &dyn Blobs,
+        goes_back: impl FnOnce(&Assistant) -> bool,
+    ) {
+        match canister {
+            Canister::Supervisor(supervisor) => {
+                self.add(Part::System, supervisor.text.len() as u64 + AROUND);
+            }
+            Canister::User(user) => self.contents(Part::User, &user.content, blobs),
+            Canister::Document(document) => {
+                let part = if is_summary(document) { Part::Summary } else { Part::Document };
+                self.contents(part, &document.content, blobs);
+            }
+            Canister::Assistant(assistant) => {
+                if goes_back(assistant) {
+                    self.replayed = Some(assistant.turn);
                 }
-                Canister::User(user) => self.contents(&Part::User, &user.content),
-                Canister::Document(document) => {
-                    let part = if is_summary(document) { Part::Summary } else { Part::Document };
-                    self.contents(&part, &document.content);
+                let thoughts = |content: &&Content| matches!(content, Content::Reasoning { .. });
+                let (thought, visible): (Vec<_>, Vec<_>) = assistant.content.iter().partition(thoughts);
+                self.contents(Part::Assistant, visible, blobs);
+                // It goes back by the maker's own form only.
+                if self.replayed == Some(assistant.turn) && !thought.is_empty() {
+                    self.contents(Part::Reasoning, thought, blobs);
                 }
-                Canister::Assistant(assistant) => {
-                    if (self.goes_back)(assistant, place > question) {
-                        replayed = Some(assistant.turn);
-                    }
-                    let thoughts = |content: &&Content| matches!(content, Content::Reasoning { .. });
-                    let (thought, visible): (Vec<_>, Vec<_>) = assistant.content.iter().partition(thoughts);
-                    self.contents(&Part::Assistant, visible);
-                    // It goes back by the maker's own form only.
-                    if replayed == Some(assistant.turn) && !thought.is_empty() {
-                        self.contents(&Part::Reasoning, thought);
-                    }
-                }
-                Canister::Invocation(invocation) => {
-                    let tool = invocation.tool.clone();
-                    tools.insert(&invocation.id, tool.clone());
-                    let bytes = (tool.len() + invocation.arguments.raw.len()) as u64;
-                    self.add(Part::Invocation { tool }, bytes + AROUND);
-                }
-                Canister::Result(result) => {
-                    let tool = tools.get(&result.id).cloned().unwrap_or_default();
-                    self.contents(&Part::Result { tool }, &result.content);
-                }
+            }
+            Canister::Invocation(invocation) => {
+                let tool = invocation.tool.clone();
+                self.tools.insert(invocation.id.clone(), tool.clone());
+                let bytes = (tool.len() + invocation.arguments.raw.len()) as u64;
+                self.add(Part::Invocation { tool }, bytes + AROUND);
+            }
+            Canister::Result(result) => {
+                let tool = self.tools.get(&result.id).cloned().unwrap_or_default();
+                self.contents(Part::Result { tool }, &result.content, blobs);
             }
         }
     }
@@ -257,6 +297,53 @@ mod tests {
             let counted = ledger(&[user("u"), thought], &[], None);
             let row = counted.rows.iter().find(|row| row.part == Part::Reasoning);
             assert_eq!(row.map(|row| row.count), count, "{model}");
+        }
+    }
+
+    #[test]
+    fn sums_of_a_growing_view_are_those_of_the_whole_view() {
+        let endpoint = row("deepseek").unwrap().endpoint(None);
+        let thought = |turn: u64| {
+            Canister::Assistant(Assistant {
+                turn: TurnId(turn),
+                content: vec![Content::Reasoning { text: "h".repeat(401), seal: None }, Content::text("w")],
+                native: Some(Native {
+                    maker: endpoint.maker("m"),
+                    items: vec![json!({ "reasoning_content": "hm" })],
+                }),
+                stop: Stop::End,
+                response_id: None,
+            })
+        };
+        let view = [
+            Canister::Supervisor(Supervisor { text: "s".repeat(41) }),
+            user("question"),
+            thought(1),
+            call(1, 0, "io__read", "{}"),
+            result(1, 0, "result"),
+            thought(2),
+            call(2, 0, "io__write", "{}"),
+            result(2, 0, "another"),
+            user("more"),
+            thought(3),
+        ];
+        for provider in ["deepseek", "vllm", "openai"] {
+            let endpoint = row(provider).unwrap().endpoint(None);
+            let mut sums = Sums::default();
+            for end in 1..=view.len() {
+                let (controls, facts) = (Controls::default(), Facts::default());
+                let view = view.get(..end).unwrap_or_default();
+                let prompt = Prompt {
+                    model: "m",
+                    view,
+                    tools: &[],
+                    controls: &controls,
+                    facts: &facts,
+                    blobs: &NoBlobs,
+                };
+                sums.extend(&prompt, &endpoint);
+                assert_eq!(sums.tokens(), Ledger::of(&prompt, &endpoint).total(), "{provider} {end}");
+            }
         }
     }
 

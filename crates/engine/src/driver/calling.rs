@@ -1,11 +1,16 @@
 //! A model call, on the first route that answers.
 
+use std::borrow::Cow;
+
 use converse_canister::{Assistant, Canister, Content, Invocation, TurnId};
 use converse_provider::{Prompt, Reply, ToolProtocol, degraded, echoes_data};
+use parking_lot::Mutex;
 use serde_json::json;
 
+use super::condensing::OfferedTools;
 use super::{Driver, halted};
 use crate::bill::{AttemptUsage, Bill, attempt_usage};
+use crate::context::Sums;
 use crate::exchange::{Exchange, ShownReply};
 use crate::reply_warnings::reply_warnings;
 use crate::withheld_reasoning::WithheldReasoning;
@@ -30,10 +35,13 @@ impl Driver<'_> {
             let (route, next) = self.engine.routes_from(self.route);
             let tools = &*self.tools(&offer, route)?;
             let prepared = std::ptr::eq(tools, &*offer.declarations).then_some(&offer.prepared);
-            let Some(estimated) = Box::pin(self.make_room(tools)).await? else { return Ok(()) };
+            let shown_tools = OfferedTools { declarations: tools, prepared };
+            let Some(estimated) = Box::pin(self.make_room(shown_tools)).await? else { return Ok(()) };
             self.ports.emit(&Event::Requested { turn, iteration, model: &route.model, tools })?;
             self.report_degraded(route)?;
             let view = self.conversation.view();
+            // The transcript itself: it only grows.
+            let kept = matches!(view, Cow::Borrowed(_)).then_some(&self.kept);
             let (engine, ports, instead) = (self.engine, self.ports, self.instead());
             let instead = instead.as_deref();
             let (controls, note, can_take_back) =
@@ -48,6 +56,7 @@ impl Driver<'_> {
                 can_take_back,
                 tools,
                 prepared,
+                kept,
                 turn,
                 instead,
             };
@@ -83,7 +92,7 @@ impl Driver<'_> {
                 bill.pay(ports, route, instead)?;
                 self.conversation.set_spending(&bill);
                 // Boxed like the other one: the state of a reply that is read must not have room for it.
-                if Box::pin(self.make_shorter(tools, estimated)).await? {
+                if Box::pin(self.make_shorter(shown_tools, estimated)).await? {
                     continue;
                 }
             }
@@ -99,6 +108,8 @@ impl Driver<'_> {
                     self.turn_to(next, &error, &shown)?;
                     self.route += 1;
                     self.withheld = WithheldReasoning::default();
+                    self.kept = Mutex::default();
+                    self.sums = Sums::default();
                 }
                 (error, _, barred) => {
                     let kept = self.keep(shown, turn, bill)?;

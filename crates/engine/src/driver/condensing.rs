@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use converse_canister::{Canister, Condensed, Declaration};
+use converse_canister::{Canister, Condensed, Declaration, PreparedTools};
 use converse_ensemble::Offer;
 use converse_provider::Prompt;
 use tokio_util::sync::CancellationToken;
@@ -59,7 +59,7 @@ pub async fn condense_now(
         &engine.compaction,
         &engine.route.facts,
     );
-    driver.condense(&tools, 0).await
+    driver.condense(OfferedTools { declarations: &tools, prepared: None }, 0).await
 }
 
 /// Returns what fills the next request of this conversation.
@@ -90,6 +90,21 @@ fn measured(
     Ledger::of(&prompt, &route.endpoint).with_note(extras.note.as_deref())
 }
 
+/// The tools that a model is shown.
+#[derive(Clone, Copy)]
+pub(super) struct OfferedTools<'o> {
+    pub(super) declarations: &'o [Declaration],
+    /// Belongs to these tools.
+    pub(super) prepared: Option<&'o PreparedTools>,
+}
+
+impl OfferedTools<'_> {
+    fn tokens(&self) -> u64 {
+        let count = || context::declared_tokens(self.declarations);
+        self.prepared.map_or_else(count, |prepared| prepared.tokens(count))
+    }
+}
+
 impl Driver<'_> {
     /// Returns the tools that the model is shown. Says once if these are not all tools.
     pub(super) fn tools<'o>(
@@ -118,10 +133,25 @@ impl Driver<'_> {
         Ok(tools)
     }
 
-    /// Returns the estimated tokens of the next request, before they are scaled.
-    pub(super) fn estimate(&self, tools: &[Declaration]) -> u64 {
+    /// Returns the estimated tokens of the next request, before they are scaled: the total of its [`Ledger`]. The transcript
+    /// only grows, so as long as it is shown unchanged only what is new is weighed.
+    pub(super) fn estimate(&mut self, tools: OfferedTools<'_>) -> u64 {
         let route = self.engine.routes_from(self.route).0;
-        measured(self.conversation, self.engine, route, tools).total()
+        let view = self.conversation.view();
+        let Cow::Borrowed(canisters) = view else {
+            return measured(self.conversation, self.engine, route, tools.declarations).total();
+        };
+        let extras = route.request_extras(!tools.declarations.is_empty(), self.engine.note.as_deref());
+        let prompt = Prompt {
+            model: &route.model,
+            view: canisters,
+            tools: tools.declarations,
+            controls: &extras.controls,
+            facts: &route.facts,
+            blobs: self.engine.blobs,
+        };
+        self.sums.extend(&prompt, &route.endpoint);
+        tools.tokens() + self.sums.tokens() + extras.note.as_deref().map_or(0, context::note_tokens)
     }
 
     fn factor(&self) -> f64 {
@@ -129,8 +159,9 @@ impl Driver<'_> {
         self.conversation.context_state().scale.of(&route.id())
     }
 
-    fn size(&self, tools: &[Declaration]) -> u64 {
-        self.scaled(self.estimate(tools))
+    fn size(&mut self, tools: OfferedTools<'_>) -> u64 {
+        let estimated = self.estimate(tools);
+        self.scaled(estimated)
     }
 
     fn scaled(&self, estimated: u64) -> u64 {
@@ -159,7 +190,7 @@ impl Driver<'_> {
     /// request is shorter.
     pub(super) async fn make_shorter(
         &mut self,
-        tools: &[Declaration],
+        tools: OfferedTools<'_>,
         estimated: u64,
     ) -> Result<bool, EngineError> {
         let route = self.engine.routes_from(self.route).0.id();
@@ -169,7 +200,7 @@ impl Driver<'_> {
 
     /// Makes the next request fit. Returns its tokens before they are scaled, or `None` if the turn was ended meanwhile. Far
     /// from the limit of the window it is measured only once, because that takes time in proportion to the conversation.
-    pub(super) async fn make_room(&mut self, tools: &[Declaration]) -> Result<Option<u64>, EngineError> {
+    pub(super) async fn make_room(&mut self, tools: OfferedTools<'_>) -> Result<Option<u64>, EngineError> {
         let estimated = self.estimate(tools);
         let room =
             self.room().filter(|room| self.engine.compaction.compact && self.scaled(estimated) > room.most);
@@ -248,7 +279,11 @@ impl Driver<'_> {
     }
 
     /// Has the older part summarised, if it has at least `worth` tokens.
-    async fn condense(&mut self, tools: &[Declaration], worth: u64) -> Result<CondenseOutcome, EngineError> {
+    async fn condense(
+        &mut self,
+        tools: OfferedTools<'_>,
+        worth: u64,
+    ) -> Result<CondenseOutcome, EngineError> {
         let before = self.size(tools);
         let route = self.engine.routes_from(self.route).0;
         let factor = self.factor();
@@ -297,7 +332,7 @@ impl Driver<'_> {
         let mut tried = self.conversation.clone();
         tried.context_state_mut().trims = trims.clone();
         tried.condense(condensed.clone());
-        let after = measured(&tried, self.engine, route, tools).total();
+        let after = measured(&tried, self.engine, route, tools.declarations).total();
         let after = context::share(after, factor);
         if after >= before {
             return Ok(CondenseOutcome::Failed("the summary was no shorter".to_owned()));

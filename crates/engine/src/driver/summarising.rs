@@ -45,6 +45,7 @@ impl Driver<'_> {
             can_take_back: true,
             tools: &[],
             prepared: None,
+            kept: None,
             turn,
             instead,
         };

@@ -13,7 +13,8 @@
 use converse_canister::{Blobs, Canister, Content, Document};
 use serde_json::{Map, Value, json};
 
-use crate::grouping::{Call, Section, Turn, group};
+use crate::grouping::{Call, Section, Turn, group, instructions};
+use crate::kept_messages::{self, KeptMessages};
 use crate::media::{EncodedMedia, Media, Medium, Position, heading};
 use crate::plain;
 use crate::thoughts::REASONING_KEYS;
@@ -33,18 +34,50 @@ enum Message {
 
 /// The messages of a prompt, the instructions first.
 pub(crate) fn messages(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Vec<Value>, TranslateError> {
-    let grouped = group(prompt.view, endpoint, prompt.model);
+    let sections = group(prompt.view, endpoint, prompt.model).sections;
+    let messages = conversation(&sections, prompt, endpoint, false);
+    if !messages.last().is_some_and(is_answerable) {
+        return Err(TranslateError::NothingToAnswer);
+    }
+    Ok(system(prompt, endpoint).into_iter().chain(messages).collect())
+}
+
+/// The same as the text of a list. What was written for earlier requests is not written again.
+pub(crate) fn text(
+    prompt: &Prompt<'_>,
+    endpoint: &Endpoint,
+    kept: &mut KeptMessages,
+) -> Result<Vec<u8>, TranslateError> {
+    let write = |sections: &[Section<'_>], follows| conversation(sections, prompt, endpoint, follows);
+    kept_messages::text(prompt, endpoint, kept, system(prompt, endpoint), (write, is_answerable))
+}
+
+fn system(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Option<Value> {
+    // OpenAI's reasoning models take both words, others only this one.
+    let reasons = prompt.facts.thinking.is_some_and(|thinking| thinking != Thinking::None);
+    let role = if endpoint.quirks.developer_role && reasons { "developer" } else { "system" };
+    instructions(prompt.view).map(|text| json!({ "role": role, "content": text }))
+}
+
+/// Returns the messages of these sections of a prompt. `follows`: they come after the last question.
+fn conversation(
+    sections: &[Section<'_>],
+    prompt: &Prompt<'_>,
+    endpoint: &Endpoint,
+    follows: bool,
+) -> Vec<Value> {
     let media = Media::of(prompt, endpoint);
     let mut messages = Vec::new();
-    let last_question = grouped.sections.iter().rposition(|section| section.has_user()).unwrap_or(0);
-    for (place, section) in grouped.sections.iter().enumerate() {
+    let last_question = sections.iter().rposition(Section::has_user).unwrap_or(0);
+    for (place, section) in sections.iter().enumerate() {
         match section {
             Section::Input(canisters) => {
                 let parts = canisters.iter().flat_map(|canister| input_parts(canister, &media)).collect();
                 push_user(&mut messages, parts);
             }
             Section::Turn(turn) => {
-                messages.extend(assistant_message(turn, endpoint, place > last_question).map(Message::Other));
+                let in_turn = follows || place > last_question;
+                messages.extend(assistant_message(turn, endpoint, in_turn).map(Message::Other));
                 let results =
                     turn.calls().map(|call| Message::Other(tool_message(call, prompt.blobs, &media)));
                 messages.extend(results);
@@ -52,17 +85,14 @@ pub(crate) fn messages(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Vec<V
             }
         }
     }
-    if !messages.last().is_some_and(|message| matches!(message, Message::User(_)) || is_result(message)) {
-        return Err(TranslateError::NothingToAnswer);
-    }
-    // OpenAI's reasoning models take both words, others only this one.
-    let reasons = prompt.facts.thinking.is_some_and(|thinking| thinking != Thinking::None);
-    let role = if endpoint.quirks.developer_role && reasons { "developer" } else { "system" };
-    let system = grouped.instructions.map(|text| json!({ "role": role, "content": text }));
     if speaks_between(prompt.model, endpoint) {
         messages = bridged(messages);
     }
-    Ok(system.into_iter().chain(messages.into_iter().map(render)).collect())
+    messages.into_iter().map(render).collect()
+}
+
+fn is_answerable(message: &Value) -> bool {
+    message.get("role").is_some_and(|role| role == "user" || role == "tool")
 }
 
 /// Mistral's models keep that rule behind a router too.

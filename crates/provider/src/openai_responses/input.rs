@@ -10,10 +10,12 @@ use serde_json::{Value, json};
 
 use super::replay;
 use crate::grouping::{Call, Part, Section, Turn, group};
+use crate::kept_messages::{self, KeptMessages};
 use crate::media::{EncodedMedia, Media, Medium, Position};
 use crate::plain;
 use crate::{Endpoint, Prompt, TranslateError};
 
+#[derive(Default)]
 pub(super) struct Conversation {
     pub(super) instructions: Option<String>,
     /// The stored reply that the input continues.
@@ -24,27 +26,51 @@ pub(super) struct Conversation {
 /// The items of a prompt. The last one is the user's, or an output.
 pub(super) fn conversation(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Conversation, TranslateError> {
     let grouped = group(prompt.view, endpoint, prompt.model);
-    let media = Media::of(prompt, endpoint);
     let stored = if endpoint.quirks.stored { last_stored(&grouped.sections) } else { None };
-    let start = stored.map_or(0, |(at, _)| at);
+    let input = items(&grouped.sections, prompt, endpoint, stored.map(|(at, _)| at));
+    if !input.last().is_some_and(is_answerable) {
+        return Err(TranslateError::NothingToAnswer);
+    }
+    let previous = stored.map(|(_, id)| id.to_owned());
+    Ok(Conversation { instructions: grouped.instructions, previous, input })
+}
+
+/// The input as the text of a list, for a server that keeps nothing. What was written for earlier requests is not written
+/// again.
+pub(super) fn text(
+    prompt: &Prompt<'_>,
+    endpoint: &Endpoint,
+    kept: &mut KeptMessages,
+) -> Result<Vec<u8>, TranslateError> {
+    let write = |sections: &[Section<'_>], _| items(sections, prompt, endpoint, None);
+    kept_messages::text(prompt, endpoint, kept, None, (write, is_answerable))
+}
+
+/// `stored`: the turn that the server keeps, with everything before it.
+fn items(
+    sections: &[Section<'_>],
+    prompt: &Prompt<'_>,
+    endpoint: &Endpoint,
+    stored: Option<usize>,
+) -> Vec<Value> {
+    let media = Media::of(prompt, endpoint);
     let mut input = Vec::new();
-    for (at, section) in grouped.sections.iter().enumerate().skip(start) {
+    for (at, section) in sections.iter().enumerate().skip(stored.unwrap_or(0)) {
         match section {
             Section::Input(canisters) => input.extend(user_message(canisters, &media)),
             Section::Turn(turn) => {
-                if stored.is_none_or(|(place, _)| place != at) {
+                if stored != Some(at) {
                     input.extend(replay::items(turn).unwrap_or_else(|| neutral_items(turn)));
                 }
                 input.extend(turn.calls().map(|call| output_item(call, prompt.blobs, &media)));
             }
         }
     }
-    let answerable = |item: &Value| item["role"] == "user" || item["type"] == "function_call_output";
-    if !input.last().is_some_and(answerable) {
-        return Err(TranslateError::NothingToAnswer);
-    }
-    let previous = stored.map(|(_, id)| id.to_owned());
-    Ok(Conversation { instructions: grouped.instructions, previous, input })
+    input
+}
+
+fn is_answerable(item: &Value) -> bool {
+    item["role"] == "user" || item["type"] == "function_call_output"
 }
 
 /// The last turn that this server keeps, and its id there. One that broke off is repeated rather than named: what the
