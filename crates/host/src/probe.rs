@@ -1,6 +1,7 @@
 //! Probes one MCP server: connects it like any ensemble, measures it, and calls its tools if that is wanted.
 
 mod calls;
+mod default_answers;
 
 use std::future::Future;
 use std::time::Duration;
@@ -21,6 +22,7 @@ use crate::wiring::{Connected, Wiring};
 use crate::world::World;
 
 pub use calls::{ProbeCall, ProbeCalls};
+pub use default_answers::DefaultAnswers;
 
 /// How often the tools are listed to measure the time.
 const LISTINGS: usize = 5;

@@ -6,12 +6,11 @@ use jiff::ToSpan as _;
 use jiff::civil::Date;
 
 use crate::args::{StatsArgs, StatsBy};
-use crate::commands::write_private;
 use converse_host::failure::Failure;
 use converse_host::turn::sessions;
 use converse_host::world::World;
 use converse_terminal::console::Console;
-use converse_terminal::render::output::write_stdout;
+use converse_terminal::render::output::{write_private, write_stdout};
 use converse_terminal::render::stats::{Look, Period, html, json, text};
 use converse_text::safe;
 

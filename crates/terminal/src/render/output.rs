@@ -1,15 +1,19 @@
-//! Standard output and error, written without panics.
+//! Standard output and error, and files of a command, written without panics.
 //!
 //! `println!` panics (exit 101) when a pipe is closed or a disk is full. Here both are values: a closed pipe ends the
 //! run quietly, a failed write is a failure with its own exit code.
 
+use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write as _};
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 
 use converse_engine::SinkError;
 use serde_json::Value;
 
 use crate::poll_io::PollIo;
+use converse_host::failure::{Failure, Kind};
 use converse_text::is_unsafe;
 
 /// Writes without a buffer, so that the reader of a pipe sees each piece as it comes.
@@ -49,6 +53,22 @@ pub fn painted(colour: bool, code: &str, text: &str) -> String {
 /// Writes to stderr. A failure is ignored: there is nowhere left to report it.
 pub fn write_stderr(text: &str) {
     let _ = PollIo(io::stderr().lock()).write_all(text.as_bytes());
+}
+
+/// Writes a file that only its owner can read. With `force` an existing file is replaced. `code` is the code of a failure.
+pub fn write_private(path: &Path, text: &str, force: bool, code: &'static str) -> Result<(), Failure> {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600).create_new(!force).create(force).truncate(force);
+    let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| {
+        let failure = Failure::new(Kind::Output, code, format!("{}: {error}", path.display()));
+        match error.kind() {
+            ErrorKind::AlreadyExists => {
+                Failure { kind: Kind::Usage, ..failure }.hint("`--force` replaces it")
+            }
+            _ => failure,
+        }
+    })
 }
 
 /// Tells a closed pipe from other failures. A peer that leaves with unread data resets a socket.

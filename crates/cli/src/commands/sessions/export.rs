@@ -6,9 +6,8 @@ use converse_canister::Digest;
 
 use super::{PROGRAM, SessionCommands};
 use crate::args::{SessionsExportArgs, TranscriptFormat};
-use crate::commands::write_private;
 use converse_host::failure::{Failure, Kind};
-use converse_terminal::render::output::{printable, write_stdout};
+use converse_terminal::render::output::{printable, write_private, write_stdout};
 use converse_terminal::render::transcript::{html, markdown};
 use converse_text::safe;
 use converse_text::wording::counted;
