@@ -88,3 +88,21 @@ pub enum Effort {
     XHigh,
     Max,
 }
+
+impl Effort {
+    /// The words for each effort, on the command line and on the wires of OpenAI.
+    pub const WORDS: [(&'static str, Self); 7] = [
+        ("none", Self::None),
+        ("minimal", Self::Minimal),
+        ("low", Self::Low),
+        ("medium", Self::Medium),
+        ("high", Self::High),
+        ("xhigh", Self::XHigh),
+        ("max", Self::Max),
+    ];
+
+    /// Returns the effort that a word means.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(name, _)| *name == word).map(|(_, effort)| *effort)
+    }
+}

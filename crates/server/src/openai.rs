@@ -37,7 +37,6 @@ pub use error::{ApiError, FailureKind};
 pub use event::{ClientCall, Finish, ToolCall, TurnEvent};
 pub use media::Attachment;
 pub use models::{ModelEntry, model, model_list};
-pub(crate) use options::effort_of;
 pub use options::{AnswerFormat, ClientTool, Sampling, ToolChoice, ToolUse};
 pub use responses_input::ApprovalAnswer;
 pub use responses_object::{

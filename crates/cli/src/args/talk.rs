@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueHint};
 use converse_canister::Cost;
 use converse_provider::Effort;
 
@@ -17,6 +18,60 @@ pub(crate) struct Talk {
     #[arg(short, long, value_name = "PROVIDER/MODEL", help_heading = headings::MODEL)]
     pub(crate) model: Vec<String>,
 
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+
+    /// Attach an image, document, recording or MCP resource (repeatable)
+    #[arg(short, long, value_name = "FILE|URL|mcp:ENSEMBLE:URI", help_heading = headings::INPUT)]
+    pub(crate) attach: Vec<String>,
+
+    /// Continue the last session
+    #[arg(short, long = "continue", conflicts_with_all = ["session", "ephemeral"], help_heading = headings::SESSION)]
+    pub(crate) continue_last: bool,
+
+    /// Continue this session: its id, a prefix of the id, or its name
+    #[arg(long, value_name = "ID", conflicts_with = "ephemeral", help_heading = headings::SESSION)]
+    pub(crate) session: Option<String>,
+
+    /// Do not save the session (the audit log is still written)
+    #[arg(long, help_heading = headings::SESSION)]
+    pub(crate) ephemeral: bool,
+
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+
+    /// Maximum cost of this turn in US dollars, models and tools together
+    #[arg(long, value_name = "USD", value_parser = dollars, help_heading = headings::LIMITS)]
+    pub(crate) max_cost: Option<Cost>,
+
+    /// Stop the turn after this time
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = headings::LIMITS)]
+    pub(crate) deadline: Option<f64>,
+
+    /// Print the model's reasoning on stderr
+    #[arg(long, help_heading = headings::MODEL)]
+    pub(crate) show_reasoning: bool,
+
+    /// Record the replies of the model and the tools in this file, with secrets redacted
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "replay", help_heading = headings::CASSETTE)]
+    pub(crate) record: Option<PathBuf>,
+
+    /// Replay a recorded file; needs no key and no network
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = headings::CASSETTE)]
+    pub(crate) replay: Option<PathBuf>,
+
+    /// Run the tools while replaying
+    #[arg(long, requires = "replay", help_heading = headings::CASSETTE)]
+    pub(crate) live_tools: bool,
+
+    /// Call the model while replaying
+    #[arg(long, requires = "replay", help_heading = headings::CASSETTE)]
+    pub(crate) live_model: bool,
+}
+
+// How a model is asked, and with which tools.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Asking {
     /// Model to use if the provider is unreachable, overloaded, out of quota or does not have the model (repeatable,
     /// in order)
     #[arg(long, value_name = "PROVIDER/MODEL", help_heading = headings::MODEL)]
@@ -40,25 +95,9 @@ pub(crate) struct Talk {
     #[command(flatten)]
     pub(crate) rules: Rules,
 
-    /// Attach an image, document, recording or MCP resource (repeatable)
-    #[arg(short, long, value_name = "FILE|URL|mcp:ENSEMBLE:URI", help_heading = headings::INPUT)]
-    pub(crate) attach: Vec<String>,
-
     /// Offer no tools to the model
     #[arg(long, conflicts_with = "ensemble", help_heading = headings::TOOLS)]
     pub(crate) no_tools: bool,
-
-    /// Continue the last session
-    #[arg(short, long = "continue", conflicts_with_all = ["session", "ephemeral"], help_heading = headings::SESSION)]
-    pub(crate) continue_last: bool,
-
-    /// Continue this session: its id, a prefix of the id, or its name
-    #[arg(long, value_name = "ID", conflicts_with = "ephemeral", help_heading = headings::SESSION)]
-    pub(crate) session: Option<String>,
-
-    /// Do not save the session (the audit log is still written)
-    #[arg(long, help_heading = headings::SESSION)]
-    pub(crate) ephemeral: bool,
 
     /// Sampling temperature, from 0 to 2, for models that accept it
     #[arg(long, value_name = "T", value_parser = temperature, help_heading = headings::MODEL)]
@@ -69,9 +108,17 @@ pub(crate) struct Talk {
     pub(crate) max_output_tokens: Option<u32>,
 
     /// Reasoning effort, for models that support it
-    #[arg(long, value_enum, help_heading = headings::MODEL)]
-    pub(crate) effort: Option<EffortArg>,
+    #[arg(long, value_parser = effort(), help_heading = headings::MODEL)]
+    pub(crate) effort: Option<Effort>,
 
+    /// Request complete replies instead of streams
+    #[arg(long, help_heading = headings::MODEL)]
+    pub(crate) no_stream: bool,
+}
+
+// Limits of one turn.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Bounds {
     /// Maximum number of model calls in this turn [default: 25]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = headings::LIMITS)]
     pub(crate) max_iterations: Option<u32>,
@@ -79,38 +126,27 @@ pub(crate) struct Talk {
     /// Maximum number of tool calls in this turn [default: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..), help_heading = headings::LIMITS)]
     pub(crate) max_invocations: Option<u32>,
+}
 
-    /// Maximum cost of this turn in US dollars, models and tools together
-    #[arg(long, value_name = "USD", value_parser = dollars, help_heading = headings::LIMITS)]
-    pub(crate) max_cost: Option<Cost>,
-
-    /// Stop the turn after this time
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = headings::LIMITS)]
-    pub(crate) deadline: Option<f64>,
-
-    /// Request complete replies instead of streams
-    #[arg(long, help_heading = headings::MODEL)]
-    pub(crate) no_stream: bool,
-
-    /// Print the model's reasoning on stderr
-    #[arg(long, help_heading = headings::MODEL)]
-    pub(crate) show_reasoning: bool,
-
-    /// Record the replies of the model and the tools in this file, with secrets redacted
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "replay", help_heading = headings::CASSETTE)]
-    pub(crate) record: Option<PathBuf>,
-
-    /// Replay a recorded file; needs no key and no network
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = headings::CASSETTE)]
-    pub(crate) replay: Option<PathBuf>,
-
-    /// Run the tools while replaying
-    #[arg(long, requires = "replay", help_heading = headings::CASSETTE)]
-    pub(crate) live_tools: bool,
-
-    /// Call the model while replaying
-    #[arg(long, requires = "replay", help_heading = headings::CASSETTE)]
-    pub(crate) live_model: bool,
+impl Asking {
+    pub(super) fn options(self, bounds: &Bounds) -> TurnOptions {
+        TurnOptions {
+            fallback: self.fallback,
+            system: self.system,
+            preset: self.preset,
+            ensemble: self.ensemble,
+            directories: self.places.ensembles,
+            rules: self.rules.options(),
+            no_tools: self.no_tools,
+            temperature: self.temperature,
+            max_output_tokens: self.max_output_tokens,
+            effort: self.effort,
+            no_stream: self.no_stream,
+            max_iterations: bounds.max_iterations,
+            max_invocations: bounds.max_invocations,
+            ..TurnOptions::default()
+        }
+    }
 }
 
 impl Talk {
@@ -118,59 +154,25 @@ impl Talk {
         let talk = self.clone();
         TurnOptions {
             model: talk.model,
-            fallback: talk.fallback,
-            system: talk.system,
-            preset: talk.preset,
-            ensemble: talk.ensemble,
-            directories: talk.places.ensembles,
-            rules: talk.rules.options(),
             attach: talk.attach,
-            no_tools: talk.no_tools,
             continue_last: talk.continue_last,
             session: talk.session,
             ephemeral: talk.ephemeral,
-            temperature: talk.temperature,
-            max_output_tokens: talk.max_output_tokens,
-            effort: talk.effort.map(EffortArg::effort),
-            max_iterations: talk.max_iterations,
-            max_invocations: talk.max_invocations,
             max_cost: talk.max_cost,
             deadline: talk.deadline,
-            no_stream: talk.no_stream,
             show_reasoning: talk.show_reasoning,
             record: talk.record,
             replay: talk.replay,
             live_tools: talk.live_tools,
             live_model: talk.live_model,
-            ..TurnOptions::default()
+            ..talk.asking.options(&talk.bounds)
         }
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EffortArg {
-    None,
-    Minimal,
-    Low,
-    Medium,
-    High,
-    #[value(name = "xhigh")]
-    XHigh,
-    Max,
-}
-
-impl EffortArg {
-    fn effort(self) -> Effort {
-        match self {
-            Self::None => Effort::None,
-            Self::Minimal => Effort::Minimal,
-            Self::Low => Effort::Low,
-            Self::Medium => Effort::Medium,
-            Self::High => Effort::High,
-            Self::XHigh => Effort::XHigh,
-            Self::Max => Effort::Max,
-        }
-    }
+fn effort() -> impl TypedValueParser<Value = Effort> {
+    let words = PossibleValuesParser::new(Effort::WORDS.map(|(word, _)| word));
+    words.try_map(|word| Effort::named(&word).ok_or("not a reasoning effort"))
 }
 
 fn temperature(text: &str) -> Result<f64, String> {
@@ -180,7 +182,7 @@ fn temperature(text: &str) -> Result<f64, String> {
     }
 }
 
-fn dollars(text: &str) -> Result<Cost, String> {
+pub(super) fn dollars(text: &str) -> Result<Cost, String> {
     match text.parse::<f64>() {
         Ok(value) if value > 0.0 && value <= 1e6 => Ok(Cost::of_dollars(value)),
         _ => Err("an amount of US dollars above 0 is needed".to_owned()),

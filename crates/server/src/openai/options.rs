@@ -109,30 +109,14 @@ impl AnswerFormat {
     }
 }
 
-/// The words for reasoning effort.
-const EFFORTS: [(&str, Effort); 7] = [
-    ("none", Effort::None),
-    ("minimal", Effort::Minimal),
-    ("low", Effort::Low),
-    ("medium", Effort::Medium),
-    ("high", Effort::High),
-    ("xhigh", Effort::XHigh),
-    ("max", Effort::Max),
-];
-
-/// Returns the effort that a word means.
-pub(crate) fn effort_of(word: &str) -> Option<Effort> {
-    EFFORTS.iter().find(|(name, _)| *name == word).map(|(_, effort)| *effort)
-}
-
 /// Returns the word for an effort.
 pub(super) fn effort_word(effort: Effort) -> &'static str {
-    EFFORTS.iter().find(|(_, one)| *one == effort).map_or("", |(name, _)| name)
+    Effort::WORDS.iter().find(|(_, one)| *one == effort).map_or("", |(name, _)| name)
 }
 
 /// Parses a word for the reasoning effort.
 pub(super) fn effort(fields: &mut Fields, key: &'static str) -> Result<Option<Effort>, ApiError> {
-    Ok(fields.word(key, &EFFORTS.map(|(name, _)| name))?.and_then(effort_of))
+    Ok(fields.word(key, &Effort::WORDS.map(|(name, _)| name))?.and_then(Effort::named))
 }
 
 /// Parses `stop`: a text, or at most four.

@@ -32,7 +32,6 @@ use crate::front::body::{EventSender, event_channel, event_stream};
 use crate::front::turns::{Observer, Place, Start, TurnJob};
 use crate::front::{Front, json_reply};
 use crate::http_server::Reply;
-use crate::openai::effort_of;
 
 /// `RunAgentInput` of AG-UI 1.0.
 #[derive(Debug, Deserialize)]
@@ -313,7 +312,7 @@ pub(super) fn used_model(caller: &Caller, session: Uuid) -> Option<String> {
 
 fn effort(word: &str) -> Result<Effort, ApiFailure> {
     let wrong = "`effort` is none, minimal, low, medium, high, xhigh or max";
-    effort_of(word).ok_or_else(|| ApiFailure::bad_request(wrong))
+    Effort::named(word).ok_or_else(|| ApiFailure::bad_request(wrong))
 }
 
 fn max_cost(dollars: f64) -> Result<Cost, ApiFailure> {
