@@ -3,6 +3,7 @@
 //! The flags of a command are defined when it is named (`defer`). A doc comment on a struct of flags would then replace
 //! the description of the command, so these structs have plain comments.
 
+mod batch;
 mod check;
 mod ensembles;
 mod examples;
@@ -33,6 +34,7 @@ mod headings {
     pub(super) const GLOBAL: &str = "Global options";
 }
 
+pub(crate) use batch::Batch;
 pub(crate) use check::{CheckArgs, LintedProvider, ReportFormat};
 pub(crate) use ensembles::{Ensembles, InitArgs, LockArgs, SchemaOf, TestArgs, TestFormat};
 pub(crate) use foreign::{Destination, ExportArgs, ImportArgs, ImportOf, OpenapiArgs};
@@ -115,6 +117,9 @@ pub(crate) enum Command {
     /// Ask one question and print the answer
     #[command(after_help = examples::ASK)]
     Ask(Box<Ask>),
+    /// Run many conversations from a file
+    #[command(after_help = examples::BATCH)]
+    Batch(Box<Batch>),
     /// Start a conversation in the terminal (the same as `converse` without a command)
     #[command(after_help = examples::REPL)]
     Repl(Box<Talk>),

@@ -65,6 +65,7 @@ impl Exchange<'_> {
             attempts += 1;
             *shown = ShownReply::default();
             let mut request_id = None;
+            let mut admitted = self.route.wire.admit().await;
             let cause = match self.attempt(shown, withheld, bill, &mut request_id).await {
                 Ok(reply) => {
                     bill.close();
@@ -72,6 +73,10 @@ impl Exchange<'_> {
                 }
                 Err(cause) => cause,
             };
+            if cause.is_too_fast() {
+                admitted.refused(cause.advice().after);
+            }
+            drop(admitted);
             let stuck = shown.is_final(self.can_take_back);
             let this = FailedAttempt {
                 failed: attempts,

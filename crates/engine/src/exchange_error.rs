@@ -83,6 +83,11 @@ impl AttemptError {
         matches!(self, Self::Refusal(refusal) if refusal.class == RefusalClass::ContextTooLong)
     }
 
+    /// Returns whether the server refused because of its rate or its load.
+    pub(crate) fn is_too_fast(&self) -> bool {
+        matches!(self, Self::Refusal(refusal) if matches!(refusal.class, RefusalClass::RateLimit | RefusalClass::Overload))
+    }
+
     pub(crate) fn advice(&self) -> RetryAdvice {
         match self {
             Self::Refusal(refusal) => refusal.retry,

@@ -60,7 +60,9 @@ pub use event::{Event, Restart};
 pub use exchange::with_note;
 pub use exchange_error::{AttemptError, ExchangeError};
 pub use limits::{Limit, Limits, Timeouts};
-pub use ports::{AnswerCheck, Approver, ByteStream, Ports, Sink, SinkError, Wire, WireError, WireErrorKind};
+pub use ports::{
+    Admitted, AnswerCheck, Approver, ByteStream, Ports, Sink, SinkError, Wire, WireError, WireErrorKind,
+};
 pub use retry::RetryPolicy;
 pub use route::{RequestExtras, Route, request_extras};
 pub use sampling_budget::{SamplingBudget, most_usage};

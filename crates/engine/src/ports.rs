@@ -1,5 +1,7 @@
 //! Ports: how the loop reaches providers, people and sinks.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use converse_canister::{Canister, Decision};
 use converse_ensemble::Pending;
@@ -14,12 +16,25 @@ pub type ByteStream = BoxStream<'static, Result<Bytes, WireError>>;
 
 /// Carries a request to a provider. Adds the key (requests never contain it) and limits the time to connect.
 pub trait Wire: Send + Sync {
+    /// Waits until another attempt may begin. This wait counts for no timeout of the attempt. The default does not wait.
+    fn admit(&self) -> BoxFuture<'_, Box<dyn Admitted>> {
+        Box::pin(std::future::ready(Box::new(()) as Box<dyn Admitted>))
+    }
+
     fn send<'a>(
         &'a self,
         request: http::Request<Bytes>,
         auth: &'a AuthScheme,
     ) -> BoxFuture<'a, Result<http::Response<ByteStream>, WireError>>;
 }
+
+/// An attempt that has begun. Dropped when it has ended.
+pub trait Admitted: Send {
+    /// The provider refused the attempt because of its rate or its load, and asks to wait this long.
+    fn refused(&mut self, _asked: Option<Duration>) {}
+}
+
+impl Admitted for () {}
 
 /// Why a response did not come, or not completely.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -23,6 +23,16 @@ pub struct Wires {
 
 crate::opaque_debug!(Wires);
 
+impl Wires {
+    /// Puts something around the connection of each model of these settings.
+    #[must_use]
+    pub fn map(self, settings: &Settings, around: impl Fn(&Model, Arc<dyn Wire>) -> Arc<dyn Wire>) -> Self {
+        let others = settings.fallbacks.models.iter().zip(self.others);
+        let others = others.map(|(model, wire)| around(model, wire)).collect();
+        Self { first: around(&settings.model, self.first), others }
+    }
+}
+
 impl Settings {
     pub fn wires(&self) -> Wires {
         let wires = |model: &Model| Arc::from(wire(model, self.connect_timeout, &self.cassette));

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::render::output::{write_json, write_stdout};
 use crate::view::TerminalView;
 use converse_host::context::RunContext;
+use converse_host::model::Model;
 
 /// How loud and how colourful the output is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,16 @@ impl Console {
 
     pub fn note(&self, text: &str) {
         self.context.note(text);
+    }
+
+    /// Says that the understudy answers, if it does.
+    pub fn note_understudy(&self, model: &Model) {
+        if model.is_understudy() {
+            self.note(
+                "note: the understudy answers: a keyword router, not a language model; set a key \
+                 (ANTHROPIC_API_KEY, OPENAI_API_KEY …) or use -m",
+            );
+        }
     }
 
     /// Returns a bar for work on so many items, shown on stderr if that is a terminal. Nothing else may write to the

@@ -12,6 +12,12 @@ pub(super) const ASK: &str = r#"Examples:
 
 Guide: docs/guides/scripts.md"#;
 
+pub(super) const BATCH: &str = r#"Examples:
+  converse batch questions.jsonl -o answers.jsonl
+  converse batch reviews.jsonl --template "Sum up: {{text}}" --max-cost 5 -j 16 -o out.jsonl
+
+Guide: docs/guides/batch.md"#;
+
 pub(super) const REPL: &str = "Examples:
   converse
   converse -m anthropic/claude-sonnet-4-6 -e git

@@ -66,8 +66,22 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "converse-batch",
+        &[
+            "converse-canister",
+            "converse-config",
+            "converse-engine",
+            "converse-host",
+            "converse-mcp",
+            "converse-provider",
+            "converse-session",
+            "converse-terminal",
+        ],
+    ),
+    (
         "converse",
         &[
+            "converse-batch",
             "converse-canister",
             "converse-config",
             "converse-engine",
@@ -121,7 +135,7 @@ const CONFINED: &[(&str, &[&str])] = &[
         "tokio",
         &[
             "converse",
-            "converse-host",
+            "converse-batch",
             "converse-engine",
             "converse-ensemble",
             "converse-gateway",

@@ -82,12 +82,7 @@ impl Output {
         errors: &[String],
         console: &Console,
     ) -> Result<(), SinkError> {
-        if model.is_understudy() {
-            console.note(
-                "note: the understudy answers: a keyword router, not a language model; set a key \
-                 (ANTHROPIC_API_KEY, OPENAI_API_KEY …) or use -m",
-            );
-        }
+        console.note_understudy(model);
         let quarantined = quarantined(roster);
         let jsonl = match self {
             Self::Text(_) => return Ok(()),

@@ -1,0 +1,237 @@
+//! One conversation of a batch, from its line to its result.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use converse_canister::{Canister, Cost};
+use converse_engine::{Ending, Event, Limit, Sink, SinkError};
+use converse_host::answer::ReplySchema;
+use converse_host::attach::{Bounds, UserInput, keeper};
+use converse_host::contents::Kept;
+use converse_host::failure::{Failure, Kind};
+use converse_host::interrupt::Interrupt;
+use converse_host::routes::Wires;
+use converse_host::settings::Settings;
+use converse_host::turn::{sessions, with_resume_hint};
+use converse_host::wiring::Connected;
+use converse_host::world::World;
+use converse_host::{History, HostParts};
+use converse_terminal::console::Console;
+use converse_terminal::render::End;
+use converse_terminal::render::json::JsonRenderer;
+use futures_util::FutureExt as _;
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+
+use crate::line::Line;
+use crate::results::Begun;
+
+/// What all conversations share.
+pub(crate) struct Shared<'a> {
+    pub(crate) console: &'a Console,
+    pub(crate) world: &'a World,
+    pub(crate) interrupt: &'a Interrupt,
+    pub(crate) connected: &'a Connected,
+    pub(crate) contents: &'a Kept,
+    pub(crate) wires: Wires,
+    /// Makes the settings of one conversation with this limit of cost; with the schema of all lines, or without one.
+    pub(crate) settings: &'a dyn Fn(Option<Cost>, bool) -> Result<Settings, Failure>,
+    /// Whether each conversation is a session.
+    pub(crate) saves: bool,
+    pub(crate) begun: Option<&'a Begun>,
+    pub(crate) spending: Mutex<Spending>,
+    pub(crate) exit_code: fn(Kind) -> u8,
+}
+
+/// What was spent since it was last counted.
+#[derive(Debug, Default)]
+pub(crate) struct Spending {
+    pub(crate) known: Cost,
+    pub(crate) is_unknown: bool,
+}
+
+/// How a conversation ended.
+pub(crate) struct Outcome {
+    pub(crate) job: usize,
+    pub(crate) line: Value,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) acts: Acts,
+    /// It was ended by the limit of cost.
+    pub(crate) is_limited: bool,
+}
+
+/// What its tools have begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Acts {
+    Nothing,
+    Reads,
+    Effects,
+}
+
+impl Shared<'_> {
+    /// Runs a conversation. `allowance` is what it may cost.
+    pub(crate) async fn run(&self, job: usize, line: Line, allowance: Option<Cost>) -> Outcome {
+        let began = Instant::now();
+        let id = line.id.clone();
+        let seen = Mutex::new((Acts::Nothing, false));
+        let watch = Watch { id: &id, begun: self.begun, spending: &self.spending, seen };
+        let recorder = JsonRenderer::new(self.console.context.redactor.clone());
+        let mut session = None;
+        let mut model = None;
+        let turn =
+            self.turn(job, line, allowance, (&recorder, &watch), (&mut session, &mut model)).boxed_local();
+        let crashed = || Failure::new(Kind::Internal, "internal", "the conversation crashed");
+        let ended = AssertUnwindSafe(turn).catch_unwind().await.unwrap_or_else(|_| Err(crashed()));
+        let session = session.as_deref();
+        let failure = ended.err().map(|failure| with_resume_hint(failure, session, &self.console.context));
+        let (acts, is_limited) = *watch.seen.lock();
+        let object = recorder.object(self.end(failure.as_ref(), session, model.as_deref()));
+        let line = result(&id, object.unwrap_or_else(|_| json!({})), Some(began.elapsed().as_millis()));
+        Outcome { job, line, failure, acts, is_limited }
+    }
+
+    /// The result of a conversation that an earlier run has left behind.
+    pub(crate) fn unknown(&self, id: &str) -> (Value, Failure) {
+        let message = "an earlier run ended while tools with effects ran; what they did is not known";
+        let failure = Failure::new(Kind::Limit, "outcome-unknown", message)
+            .hint("`converse audit verify` checks the log of what was called")
+            .hint("`--retry-failed` runs the conversation again");
+        let recorder = JsonRenderer::new(self.console.context.redactor.clone());
+        let object = recorder.object(self.end(Some(&failure), None, None)).unwrap_or_else(|_| json!({}));
+        (result(id, object, None), failure)
+    }
+
+    fn end<'e>(
+        &self,
+        failure: Option<&'e Failure>,
+        session: Option<&'e str>,
+        model: Option<&'e str>,
+    ) -> End<'e> {
+        End {
+            exit: failure.map_or(0, |failure| (self.exit_code)(failure.kind)),
+            reason: failure.map_or("answered", |failure| failure.code),
+            failure,
+            session,
+            model,
+        }
+    }
+
+    async fn turn(
+        &self,
+        job: usize,
+        line: Line,
+        allowance: Option<Cost>,
+        (recorder, watch): (&JsonRenderer, &Watch<'_>),
+        (session, model): (&mut Option<String>, &mut Option<String>),
+    ) -> Result<(), Failure> {
+        let Self { console, world, interrupt, connected, .. } = self;
+        let context = &console.context;
+        let mut settings = (self.settings)(allowance, line.schema.is_none())?;
+        *model = Some(settings.model.id.clone());
+        if let Some(schema) = line.schema.clone() {
+            let schema = ReplySchema::of(schema).map_err(|why| Failure::usage("bad-schema", why))?;
+            settings.expect_answer(schema)?;
+        }
+        let mut before = line.before.as_slice();
+        if let Some((system, rest)) =
+            before.split_first().and_then(|(first, rest)| Some((first.system()?, rest)))
+        {
+            settings.system = Some(system.to_owned());
+            before = rest;
+        }
+        let input = self.input(line.question, line.attachments).await?;
+        input.fits(&settings.model.endpoint, &settings.model.facts, &settings.model.id)?;
+        let created = if self.saves { sessions::create(World::now(), context, world) } else { None };
+        let history = match created {
+            Some(session) => History::of(session, settings.audit, context, world),
+            None => History::new(settings.audit, context, world),
+        };
+        *session = history.id().map(|id| id.to_string());
+        let contents = Kept::over(self.contents);
+        contents.settle(history.contents());
+        let mut next = history.transcript().next_turn();
+        let mut said: Vec<Canister> = before.iter().map(|message| message.canister(&mut next)).collect();
+        said.extend(input.canisters(keeper(&contents).as_ref(), &contents, next)?);
+        let caller = job + 1;
+        let roster = connected.roster.for_caller(caller).keeping(Arc::new(contents.clone())).serving_many();
+        let parts =
+            HostParts { world, context, settings: &settings, connected, contents: &contents, interrupt };
+        let conversation = parts.conversation().roster(&roster).wires(self.wires.clone()).caller(caller);
+        let mut conversation = conversation.sink(watch).sink(recorder).resume(history);
+        conversation.say(said).finish().await?;
+        let calls = |canister: &Canister| matches!(canister, Canister::Invocation(_));
+        match settings.model.without_a_model() {
+            Some(failure) if !conversation.transcript().as_slice().iter().any(calls) => Err(failure),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the attachments, which may be fetched: on a thread of its own then.
+    async fn input(&self, question: String, attachments: Vec<String>) -> Result<UserInput, Failure> {
+        let (world, interrupt) = (self.world.clone(), self.interrupt.clone());
+        let read = move || {
+            let bounds = Bounds { deadline: None, interrupt: &interrupt };
+            UserInput::new(question, &attachments, &world, bounds)
+        };
+        let read = tokio::task::spawn_blocking(read).await;
+        read.unwrap_or_else(|error| Err(Failure::new(Kind::Internal, "internal", error.to_string())))
+    }
+}
+
+/// The object of `ask -o json` with the id before it. What all conversations have in common is left out.
+fn result(id: &str, object: Value, milliseconds: Option<u128>) -> Value {
+    let mut line = Map::new();
+    line.insert("id".to_owned(), id.into());
+    if let Value::Object(mut object) = object {
+        object.shift_remove("unconnected");
+        object.shift_remove("quarantined");
+        line.append(&mut object);
+    }
+    let milliseconds = milliseconds.and_then(|time| u64::try_from(time).ok());
+    line.insert("milliseconds".to_owned(), milliseconds.into());
+    Value::Object(line)
+}
+
+/// Hears what a conversation spends and does.
+struct Watch<'a> {
+    id: &'a str,
+    begun: Option<&'a Begun>,
+    spending: &'a Mutex<Spending>,
+    seen: Mutex<(Acts, bool)>,
+}
+
+impl Watch<'_> {
+    fn acts(&self, acts: Acts) -> Result<(), SinkError> {
+        let before = {
+            let mut seen = self.seen.lock();
+            let before = seen.0;
+            seen.0 = before.max(acts);
+            before
+        };
+        match self.begun.filter(|_| acts == Acts::Effects && before < acts) {
+            Some(begun) => begun.add(self.id),
+            None => Ok(()),
+        }
+    }
+
+    fn spend(&self, cost: Option<Cost>) {
+        let mut spending = self.spending.lock();
+        spending.known = spending.known.plus(cost.unwrap_or_default());
+        spending.is_unknown |= cost.is_none();
+    }
+}
+
+impl Sink for Watch<'_> {
+    fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
+        match event {
+            Event::Started { has_effects: true, .. } => return self.acts(Acts::Effects),
+            Event::Started { .. } => return self.acts(Acts::Reads),
+            Event::Used { cost, .. } => self.spend(*cost),
+            Event::Finished { result, .. } => self.spend(Some(result.cost.unwrap_or_default())),
+            Event::Done(Ending::Limit(Limit::Cost(_) | Limit::UnknownCost)) => self.seen.lock().1 = true,
+            _ => {}
+        }
+        Ok(())
+    }
+}

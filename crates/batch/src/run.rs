@@ -1,0 +1,418 @@
+//! A batch from its input to its summary.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use converse_canister::Cost;
+use converse_config::SettingsPlan;
+use converse_host::answer::ReplySchema;
+use converse_host::catalogue::Catalogue;
+use converse_host::contents::Kept;
+use converse_host::failure::{Failure, Kind};
+use converse_host::interrupt::Interrupt;
+use converse_host::model;
+use converse_host::options::TurnOptions;
+use converse_host::runtime::block_on;
+use converse_host::settings::{Files, Settings};
+use converse_host::wiring::{Connected, Wiring};
+use converse_host::world::World;
+use converse_mcp::Responders;
+use converse_terminal::console::Console;
+use converse_terminal::render::output::write_stderr;
+use converse_terminal::signals;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
+use parking_lot::Mutex;
+use tokio::time::{Instant, sleep_until};
+
+use crate::conversation::{Acts, Outcome, Shared, Spending};
+use crate::gate::{Gate, PacedWire};
+use crate::input::{Input, Known, State};
+use crate::line::Line;
+use crate::pace::LONGEST_PAUSE;
+use crate::results::Results;
+use crate::schedule::{Bounds, Fate, Next, Schedule};
+use crate::summary::Tally;
+
+/// Results that may wait for an earlier one, for each conversation that runs at once.
+const HELD: usize = 8;
+/// Bytes of a template.
+const MOST_TEMPLATE: u64 = 1024 * 1024;
+
+/// The options of a batch.
+#[derive(Debug, Clone)]
+pub struct BatchOptions {
+    pub input: PathBuf,
+    /// The file of results; `None` for stdout.
+    pub output: Option<PathBuf>,
+    /// Conversations at once.
+    pub jobs: usize,
+    /// Results in the order of the input.
+    pub ordered: bool,
+    /// Runs failed conversations of the file again.
+    pub retry_failed: bool,
+    /// Saves each conversation as a session.
+    pub save_sessions: bool,
+    /// The prompt of lines that have none, or `@FILE`.
+    pub template: Option<String>,
+    /// The schema of the answers of lines that have none.
+    pub schema: Option<PathBuf>,
+    /// `max_cost` is for all conversations, every other limit for each.
+    pub turn: TurnOptions,
+}
+
+/// Runs a batch. `exit_code` gives the code that a result has for a failure.
+///
+/// # Errors
+///
+/// The input or the settings cannot be used, the run was stopped, or conversations have failed.
+pub fn run(
+    options: &BatchOptions,
+    console: &Console,
+    world: &World,
+    exit_code: fn(Kind) -> u8,
+) -> Result<(), Failure> {
+    let interrupt = signals::watch()?;
+    let (files, warnings) = Files::read(world).checked()?;
+    console.warn_all(warnings);
+    console.context.redactor.learn(model::keys(&files, world)?);
+    let batch = Batch { options, console, world, interrupt, files, template: template(options, world)? };
+    let settings = batch.settings(None, true)?;
+    settings.model.require_key()?;
+    console.warn_all(settings.fallbacks.left_out.iter().cloned());
+    console.note_understudy(&settings.model);
+    let (results, known) = match &options.output {
+        Some(path) => Results::to_file(&world.cwd.join(path), options.retry_failed)?,
+        None => (Results::to_stdout(), Known::default()),
+    };
+    let input = batch.input(&known, &settings)?;
+    block_on(batch.connected(settings, input, results, known.failed, exit_code))?
+}
+
+fn template(options: &BatchOptions, world: &World) -> Result<Option<String>, Failure> {
+    let Some(text) = &options.template else { return Ok(None) };
+    let Some(file) = text.strip_prefix('@') else { return Ok(Some(text.clone())) };
+    let failed = |why: String| Failure::usage("template-file", format!("`{file}` cannot be used: {why}"));
+    let path = world.cwd.join(file);
+    let metadata = std::fs::metadata(&path).map_err(|error| failed(error.to_string()))?;
+    if !metadata.is_file() || metadata.len() > MOST_TEMPLATE {
+        return Err(failed("expected a text file of at most 1 MiB".to_owned()));
+    }
+    std::fs::read_to_string(path).map(Some).map_err(|error| failed(error.to_string()))
+}
+
+struct Batch<'a> {
+    options: &'a BatchOptions,
+    console: &'a Console,
+    world: &'a World,
+    interrupt: Interrupt,
+    files: SettingsPlan,
+    template: Option<String>,
+}
+
+impl Batch<'_> {
+    /// The settings of a conversation that may cost so much.
+    fn settings(&self, allowance: Option<Cost>, has_schema: bool) -> Result<Settings, Failure> {
+        let mut turn = self.options.turn.clone();
+        turn.max_cost = allowance.or(turn.max_cost);
+        let schema = self.options.schema.as_deref().filter(|_| has_schema);
+        Settings::resolve(&turn, schema, None, &self.files, None, self.world)
+    }
+
+    fn input(&self, known: &Known, settings: &Settings) -> Result<Input, Failure> {
+        let path = self.world.cwd.join(&self.options.input);
+        let shown = &self.options.input;
+        let check = |line: &Line| self.check(line, settings);
+        let input = Input::check(&path, shown, self.template.as_deref(), |id| known.state(id), check);
+        input.map_err(|rejected| {
+            rejected.faults.iter().for_each(|fault| write_stderr(&fault.lines()));
+            rejected.failure
+        })
+    }
+
+    /// Checks what only the environment shows. Returns the field at fault too.
+    fn check(&self, line: &Line, settings: &Settings) -> Result<(), (&'static str, Failure)> {
+        if let Some(schema) = &line.schema {
+            if settings.model.is_understudy() {
+                let failure = Failure::usage("schema-understudy", "`schema` needs a language model");
+                return Err(("schema", failure.hint("-m ollama/NAME for a local model")));
+            }
+            ReplySchema::of(schema.clone()).map_err(|why| {
+                ("schema", Failure::usage("bad-schema", why).hint(r#""schema": {"type": "object"}"#))
+            })?;
+        }
+        let is_missing = |name: &&String| !name.contains("://") && !self.world.cwd.join(name).is_file();
+        match line.attachments.iter().find(is_missing) {
+            None => Ok(()),
+            Some(name) => {
+                let failure = Failure::usage("attachment", format!("`{name}` is not a file"));
+                Err(("attachments", failure.hint("paths begin at the working directory")))
+            }
+        }
+    }
+
+    /// Connects the ensembles once, for all conversations.
+    async fn connected(
+        &self,
+        settings: Settings,
+        input: Input,
+        results: Results,
+        failed_before: usize,
+        exit_code: fn(Kind) -> u8,
+    ) -> Result<(), Failure> {
+        let Self { options, console, world, interrupt, .. } = self;
+        let catalogue = Catalogue::find(world, &options.turn.directories);
+        let chosen = catalogue.select(settings.ensembles.as_deref())?;
+        console.warn_all(catalogue.lines_for(settings.ensembles.as_deref()));
+        let contents = Kept::rolling();
+        let wiring = Wiring {
+            world,
+            context: &console.context,
+            interrupt,
+            deadline: None,
+            contents: &contents,
+            protected: catalogue.protected(),
+            lockfiles: &catalogue.lockfiles(),
+            responders: Responders::default(),
+        };
+        let connected = wiring.connect(&chosen, settings.rules.clone()).await?;
+        let named = connected.failure_of(&options.turn.ensemble);
+        let ended = match named {
+            Some(failure) => Err(failure),
+            None => {
+                connected.roster.searchable();
+                console.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
+                self.run(&settings, input, results, failed_before, (&connected, &contents, exit_code)).await
+            }
+        };
+        connected.disconnect(&console.context).await;
+        ended
+    }
+
+    async fn run(
+        &self,
+        settings: &Settings,
+        input: Input,
+        results: Results,
+        failed_before: usize,
+        (connected, contents, exit_code): (&Connected, &Kept, fn(Kind) -> u8),
+    ) -> Result<(), Failure> {
+        let began = Instant::now();
+        let jobs = self.options.jobs;
+        let gates: Mutex<HashMap<String, Gate>> = Mutex::default();
+        let gate = |provider: &str| {
+            let mut gates = gates.lock();
+            gates.entry(provider.to_owned()).or_insert_with(|| Gate::new(jobs, began)).clone()
+        };
+        let wires = settings.wires().map(settings, |model, inner| {
+            Arc::new(PacedWire { inner, gate: gate(model.endpoint.provider.as_str()) })
+        });
+        let gate = gate(settings.model.endpoint.provider.as_str());
+        let before = input.of(State::Done).count();
+        let tally = Tally::new(input.len(), before, failed_before);
+        let open: Vec<usize> = input.of(State::Open).collect();
+        let mut results = results;
+        if self.options.ordered {
+            results = results.ordered(input.of(State::Open).chain(input.of(State::Unknown)));
+        }
+        let begun = results.begun();
+        let held = self.options.ordered.then_some(HELD * jobs);
+        let bounds = Bounds { jobs, budget: settings.limits.cost, held };
+        let of_settings = |allowance: Option<Cost>, has_schema| self.settings(allowance, has_schema);
+        let shared = Shared {
+            console: self.console,
+            world: self.world,
+            interrupt: &self.interrupt,
+            connected,
+            contents,
+            wires,
+            settings: &of_settings,
+            saves: self.options.save_sessions,
+            begun: begun.as_deref(),
+            spending: Mutex::new(Spending::default()),
+            exit_code,
+        };
+        let schedule = Schedule::new(open, bounds);
+        let template = self.template.as_deref();
+        let bar = self.console.progress_bar(tally.all, "");
+        let show = |tally: &Tally| {
+            bar.set_position(tally.done() as u64);
+            bar.set_message(tally.progress());
+        };
+        let (shared, show, stopped) = (&shared, &show, None);
+        let mut running =
+            Running { shared, input, results, schedule, tally, gate, began, stopped, template, show };
+        running.all().await;
+        bar.finish_and_clear();
+        running.end(settings.limits.cost)
+    }
+}
+
+/// The conversations of a batch while they run.
+struct Running<'r> {
+    shared: &'r Shared<'r>,
+    input: Input,
+    results: Results,
+    schedule: Schedule,
+    tally: Tally,
+    /// Of the first model's provider.
+    gate: Gate,
+    began: Instant,
+    /// Why no more conversations start.
+    stopped: Option<Failure>,
+    template: Option<&'r str>,
+    show: &'r dyn Fn(&Tally),
+}
+
+impl Running<'_> {
+    async fn all(&mut self) {
+        let shared = self.shared;
+        if let Err(failure) = self.unknown() {
+            self.stop(failure);
+        }
+        let mut running = FuturesUnordered::new();
+        loop {
+            self.show();
+            let (limit, until) = self.gate.limits();
+            let next = self.schedule.next(self.began.elapsed(), limit, until, self.results.held());
+            let until = match next {
+                Next::Start { job, allowance } => {
+                    match self.input.line(job, self.template) {
+                        Ok(line) => running.push(shared.run(job, line, allowance).boxed_local()),
+                        Err(failure) => {
+                            self.schedule.ended(job, Fate::Left);
+                            self.stop(failure);
+                        }
+                    }
+                    continue;
+                }
+                Next::Wait(until) => until,
+                Next::Over => return,
+            };
+            let began = self.began;
+            let pause = async move {
+                match until {
+                    Some(until) => sleep_until(began + until).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let interrupt = &shared.interrupt;
+            let is_stopped = self.stopped.is_some();
+            tokio::select! {
+                Some(outcome) = running.next(), if !running.is_empty() => self.ended(outcome),
+                () = self.gate.changed() => {}
+                () = pause => {}
+                () = interrupt.token.cancelled(), if !is_stopped => self.stop(interrupt.failure()),
+            }
+        }
+    }
+
+    /// Conversations whose tools have begun in a run that was killed: nobody knows what they did.
+    fn unknown(&mut self) -> Result<(), Failure> {
+        let unknown: Vec<usize> = self.input.of(State::Unknown).collect();
+        for job in unknown {
+            let id = self.input.line(job, self.template)?.id;
+            let (line, failure) = self.shared.unknown(&id);
+            self.results.take(job, line)?;
+            self.tally.fail(failure.code);
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self, failure: Failure) {
+        self.schedule.stop();
+        self.stopped.get_or_insert(failure);
+    }
+
+    fn ended(&mut self, outcome: Outcome) {
+        let Outcome { job, line, failure, acts, is_limited } = outcome;
+        let spending = std::mem::take(&mut *self.shared.spending.lock());
+        self.schedule.spend(spending.known);
+        self.tally.more |= spending.is_unknown;
+        let fate = match &failure {
+            None => Fate::Done,
+            Some(failure) => self.fate(job, failure, (acts, is_limited)),
+        };
+        self.schedule.ended(job, fate);
+        if fate != Fate::Done {
+            return;
+        }
+        match failure {
+            Some(failure) => self.tally.fail(failure.code),
+            None => self.tally.answered += 1,
+        }
+        if let Err(failure) = self.results.take(job, line) {
+            self.shared.interrupt.token.cancel();
+            self.stop(failure);
+        }
+    }
+
+    /// What becomes of a conversation that failed. Failures that all others would share stop the batch.
+    fn fate(&mut self, job: usize, failure: &Failure, (acts, is_limited): (Acts, bool)) -> Fate {
+        // What has had an effect is not done again.
+        let unless_acted = |fate| if acts == Acts::Effects { Fate::Done } else { fate };
+        let is_common = matches!(failure.code, "auth" | "quota" | "save-failed" | "audit-failed");
+        let asked = failure.facts.iter().find(|(name, _)| *name == "retry_after_s");
+        let is_long =
+            asked.and_then(|(_, value)| value.as_f64()).is_some_and(|s| s > LONGEST_PAUSE.as_secs_f64());
+        match failure.kind {
+            Kind::Signal(_) => unless_acted(Fate::Left),
+            _ if is_limited => {
+                if !self.schedule.is_spent() {
+                    let message = format!("the budget allows no more: {}", failure.message);
+                    self.stop(Failure::new(Kind::Limit, "budget", message));
+                }
+                unless_acted(Fate::Left)
+            }
+            _ if is_common || is_long => {
+                self.stop(failure.clone());
+                unless_acted(Fate::Left)
+            }
+            _ if matches!(failure.code, "rate-limit" | "overloaded") && acts == Acts::Nothing => {
+                if self.schedule.may_repeat(job) { Fate::Again } else { Fate::Done }
+            }
+            _ => Fate::Done,
+        }
+    }
+
+    fn show(&mut self) {
+        self.tally.spent = self.schedule.spent();
+        self.tally.elapsed = self.began.elapsed();
+        (self.show)(&self.tally);
+    }
+
+    /// Prints the summary, and returns why the batch is not a success.
+    fn end(mut self, budget: Option<Cost>) -> Result<(), Failure> {
+        let flushed = self.results.flush();
+        self.shared.console.note(&self.tally.summary());
+        let left = self.tally.left();
+        if let Some(failure) = self.stopped {
+            return Err(again(failure, left));
+        }
+        flushed?;
+        if left > 0 {
+            let budget = budget.unwrap_or_default().dollars();
+            let message =
+                format!("the budget of {budget} USD is used up; {left} of the conversations were not run");
+            return Err(again(Failure::new(Kind::Limit, "budget", message), left));
+        }
+        self.results.conclude();
+        match self.tally.failed() + self.tally.failed_before {
+            0 => Ok(()),
+            failed => {
+                let message = format!("{failed} of {} conversations failed", self.tally.all);
+                let failure = Failure::new(Kind::Ensemble, "batch-failed", message);
+                Err(failure
+                    .hint("each line has its `error`; with `-o FILE`, `--retry-failed` runs them again"))
+            }
+        }
+    }
+}
+
+fn again(failure: Failure, left: usize) -> Failure {
+    match left {
+        0 => failure,
+        _ => failure.hint("with `-o FILE`, the same command runs the conversations that have no result"),
+    }
+}
