@@ -35,6 +35,7 @@ mod content;
 mod diffable;
 mod ids;
 mod invocation;
+mod json_length;
 mod labels;
 pub mod media;
 pub mod questions;
@@ -48,6 +49,7 @@ pub use content::{Blobs, Content, Digest, Maker, Native, NoBlobs, ReasoningToken
 pub use diffable::diffable;
 pub use ids::{BadName, EnsembleName, InvocationId, InvokerName, ProviderName, ToolName, TurnId, ViewName};
 pub use invocation::{Artefact, Decision, Declaration, Invocation, InvocationResult, Outcome, PreparedTools};
+pub use json_length::json_length;
 pub use labels::{Labels, Origin, SeenData};
 pub use transcript::{Condensed, Transcript, TranscriptError};
 pub use usage::{Cost, Stop, Usage};

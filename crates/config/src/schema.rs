@@ -28,7 +28,6 @@ pub(crate) use graph::escaped;
 pub(crate) use lint::{FindingKind, SchemaFinding, lint};
 pub use value::ValueSchema;
 use weight::Weight;
-pub(crate) use weight::length;
 
 /// Limit on the reported faults of one check.
 const MAX_FAULTS: usize = 8;

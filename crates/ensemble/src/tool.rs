@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use converse_canister::{Declaration, Digest, InvokerName};
+use converse_canister::{Declaration, Digest, InvokerName, json_length};
 use converse_config::{
     ArgumentsSchema, Binding, Effects, InvokerKind, InvokerPlan, Permission, Policy, SchemaError,
 };
@@ -109,7 +109,7 @@ impl Tool {
     /// Returns the size of the declaration in bytes.
     pub fn bytes(&self) -> usize {
         let Declaration { name, description, arguments } = &self.declaration;
-        name.as_str().len() + description.len() + arguments.to_string().len()
+        name.as_str().len() + description.len() + json_length(arguments)
     }
 
     /// Sets the descriptor's declaration.

@@ -5,7 +5,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use converse_canister::{Blobs, Content, Digest, InvocationResult};
+use converse_canister::{Blobs, Content, Digest, InvocationResult, json_length};
 use rmcp::model::{CallToolResult, ContentBlock, Resource, ResourceContents, ResultType};
 
 use crate::output_schema::OutputSchema;
@@ -46,7 +46,7 @@ pub(crate) fn size(result: &InvocationResult, blobs: &dyn Blobs) -> usize {
         Content::Text { text, .. } | Content::Reasoning { text, .. } => text.len(),
         Content::Blob { digest, .. } => blobs.bytes(digest).map_or(0, |bytes| bytes.len()),
         Content::Resource { uri, .. } => uri.len(),
-        Content::Structured { value } => value.to_string().len(),
+        Content::Structured { value } => json_length(value),
     };
     result.content.iter().map(size).sum()
 }

@@ -4,6 +4,7 @@
 //! recursion with more than one branch. Both are counted without following them: for each depth of the arguments, how
 //! often at worst a reference leads to one value. Simple recursion grows with the arguments.
 
+use converse_canister::json_length;
 use serde_json::Value;
 
 use super::graph::{Graph, Node, REFERENCES};
@@ -38,7 +39,7 @@ impl Weight {
         if values > MAX_VALUES {
             return too(format!("the schema has {values} values; the limit is {MAX_VALUES}"));
         }
-        let bytes = length(schema);
+        let bytes = json_length(schema);
         if bytes > MAX_BYTES {
             return too(format!("the schema has {bytes} bytes; the limit is {MAX_BYTES}"));
         }
@@ -99,24 +100,6 @@ fn has_references(value: &Value) -> bool {
         }
     }
     false
-}
-
-/// Returns the length of the JSON text in bytes, without building it.
-pub(crate) fn length(value: &Value) -> usize {
-    struct Count(usize);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // Counting cannot fail.
-    let _ = serde_json::to_writer(&mut count, value);
-    count.0
 }
 
 /// Returns the references followed at worst for one value, for arguments nested 0, 1, … levels below the root.

@@ -5,11 +5,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use converse_canister::{Assistant, Blobs, Canister, Content, Declaration, InvocationId, TurnId};
+use converse_canister::{
+    Assistant, Blobs, Canister, Content, Declaration, InvocationId, TurnId, json_length,
+};
 use converse_provider::{Endpoint, Facts, Prompt, replays_reasoning};
 
 use super::view::is_summary;
-use super::weight::{AROUND, BYTES, content_weight, json_bytes};
+use super::weight::{AROUND, BYTES, content_weight};
 
 /// A kind of content of a request. The order is that of the rows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -145,7 +147,7 @@ pub(super) fn tokens(bytes: u64) -> u64 {
 /// Bytes of a declaration on the wire.
 fn declared(declaration: &Declaration) -> u64 {
     let Declaration { name, description, arguments } = declaration;
-    (name.as_str().len() + description.len()) as u64 + json_bytes(arguments) + AROUND
+    (name.as_str().len() + description.len() + json_length(arguments)) as u64 + AROUND
 }
 
 /// Returns the tokens of declarations, without their sum by ensemble and tool.

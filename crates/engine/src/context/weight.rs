@@ -1,6 +1,6 @@
 //! The weight of content in bytes of text. Content that is not text weighs as much as providers count for it.
 
-use converse_canister::{Blobs, Content};
+use converse_canister::{Blobs, Content, json_length};
 
 /// Average bytes of text per token.
 pub(crate) const BYTES: u64 = 4;
@@ -14,7 +14,7 @@ pub(super) fn content_weight(content: &Content, blobs: &dyn Blobs) -> u64 {
     match content {
         Content::Text { text, .. } | Content::Reasoning { text, .. } => text.len() as u64,
         Content::Resource { uri, name, .. } => (uri.len() + name.as_ref().map_or(0, String::len)) as u64,
-        Content::Structured { value } => json_bytes(value),
+        Content::Structured { value } => json_length(value) as u64,
         Content::Blob { mime, digest, .. } if mime.starts_with("image/") => {
             if blobs.bytes(digest).is_some() {
                 PICTURE
@@ -28,23 +28,4 @@ pub(super) fn content_weight(content: &Content, blobs: &dyn Blobs) -> u64 {
             AROUND + bytes / share
         }
     }
-}
-
-/// Returns the bytes of a value as JSON.
-pub(super) fn json_bytes(value: &serde_json::Value) -> u64 {
-    /// Counts the written bytes and stores nothing.
-    struct Count(u64);
-    impl std::io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len() as u64;
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    // It never fails, and half a number is a number.
-    let _ = serde_json::to_writer(&mut count, value);
-    count.0
 }

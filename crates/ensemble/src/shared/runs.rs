@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use converse_canister::{Arguments, Content, InvocationResult, Outcome, canonical};
+use converse_canister::{Arguments, Content, InvocationResult, Outcome, canonical, json_length};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -98,7 +98,7 @@ pub(super) fn key(about: &Value, arguments: &Arguments) -> String {
 fn size(content: &Content) -> usize {
     match content {
         Content::Text { text, .. } | Content::Reasoning { text, .. } => text.len(),
-        Content::Structured { value } => value.to_string().len(),
+        Content::Structured { value } => json_length(value),
         Content::Resource { uri, .. } => uri.len(),
         Content::Blob { .. } => 0,
     }
