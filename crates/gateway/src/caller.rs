@@ -10,6 +10,8 @@ use converse_text::shorten;
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 
+use crate::sessions::is_sessionless;
+
 /// Maximum characters of the name of a client. With the longest other parts it fits in a record.
 const NAME: usize = 60;
 
@@ -35,8 +37,8 @@ pub struct Remote {
 impl Caller {
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
         let parts = context.extensions.get::<http::request::Parts>();
-        // Over HTTP the server is stateless, so only the request itself names the client; rmcp would give its own name.
-        let info = if parts.is_some() { context.meta.client_info() } else { context.client_info() };
+        // Outside of a session only the request itself names the client; rmcp would give its own name.
+        let info = if is_sessionless(context) { context.meta.client_info() } else { context.client_info() };
         let client = info.map(|info| quoted(&format!("{} {}", info.name, info.version), NAME));
         Self { client, remote: parts.and_then(|parts| parts.extensions.get::<Remote>()).cloned(), view: None }
     }

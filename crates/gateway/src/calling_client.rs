@@ -12,17 +12,20 @@ use converse_ensemble::{CallClient, ClientRefusal, ServerLog, ToolProgress};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use rmcp::model::{
-    ClientResult, CustomRequest, InputRequiredResult, LoggingLevel, LoggingMessageNotificationParam,
-    ProgressNotificationParam, ProgressToken, ProtocolVersion, ServerRequest,
+    ClientResult, CustomRequest, GetExtensions as _, InputRequiredResult, LoggingLevel,
+    LoggingMessageNotification, LoggingMessageNotificationParam, ProgressNotification,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId, ServerNotification, ServerRequest,
 };
-use rmcp::service::{Peer, RequestContext, ServiceError};
+use rmcp::service::{OriginatingRequestId, Peer, RequestContext, ServiceError};
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::gateway::Gateway;
 use crate::principal::Principal;
+use crate::sessions::is_sessionless;
 use crate::tasks::RunningTask;
 
 /// Maximum number of messages that wait for a client that does not read. The newest are kept.
@@ -48,6 +51,8 @@ pub(crate) type Round = (BTreeMap<String, Value>, Option<String>);
 /// The client of one call, in the view of the tool that runs.
 pub(crate) struct CallingClient {
     peer: Peer<RoleServer>,
+    /// The request of the client, to which messages belong.
+    request: RequestId,
     principal: Principal,
     token: Option<ProgressToken>,
     log: LogThreshold,
@@ -93,8 +98,8 @@ enum ClientEra {
     Legacy,
     /// Gets requests as results, and repeats its call.
     Modern,
-    /// Over HTTP without sessions there is no way back to the client.
-    LegacyOverHttp,
+    /// Over HTTP without a session there is no way back to the client.
+    LegacySessionless,
 }
 
 impl CallingClient {
@@ -105,10 +110,10 @@ impl CallingClient {
         round: Round,
     ) -> Self {
         let is_modern = is_modern(context);
-        let era = match (is_modern, context.extensions.get::<http::request::Parts>()) {
+        let era = match (is_modern, is_sessionless(context)) {
             (true, _) => ClientEra::Modern,
-            (false, None) => ClientEra::Legacy,
-            (false, Some(_)) => ClientEra::LegacyOverHttp,
+            (false, false) => ClientEra::Legacy,
+            (false, true) => ClientEra::LegacySessionless,
         };
         let log = match (context.meta.log_level(), is_modern) {
             (Some(level), _) => LogThreshold::Request(level),
@@ -118,6 +123,7 @@ impl CallingClient {
         let capabilities = context.client_capabilities();
         Self {
             peer: context.peer.clone(),
+            request: context.id.clone(),
             principal: Principal::of(context),
             token: context.meta.get_progress_token(),
             log,
@@ -176,8 +182,13 @@ impl CallingClient {
             return task.ask(method, &params).await;
         }
         let params = (!params.is_null()).then_some(params);
-        let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
-        match self.peer.send_request(request).await {
+        let mut request = CustomRequest::new(method, params);
+        request.extensions.insert(OriginatingRequestId(self.request.clone()));
+        let request = ServerRequest::CustomRequest(request);
+        // The library would take the request of the server, which is answered by this task, for the one of the client.
+        let peer = self.peer.clone();
+        let asked = tokio::spawn(async move { peer.send_request(request).await });
+        match AbortOnDropHandle::new(asked).await.map_err(|error| refusal(&error))? {
             Ok(ClientResult::CustomResult(result)) => Ok(result.0),
             Ok(result) => serde_json::to_value(result).map_err(|error| refusal(&error)),
             Err(ServiceError::McpError(error)) => {
@@ -220,15 +231,24 @@ impl CallingClient {
                 let mut progress = ProgressNotificationParam::new(token.clone(), now);
                 progress.total = total;
                 progress.message = message;
-                self.peer.notify_progress(progress).await.is_ok()
+                self.notify(ProgressNotification::new(progress).into()).await
             }
             (Report::Progress(ToolProgress::Log { message }), _) if self.wants_log(LoggingLevel::Info) => {
                 let log = LoggingMessageNotificationParam::new(LoggingLevel::Info, Value::from(message));
-                self.peer.notify_logging_message(log.with_logger(self.tool.clone())).await.is_ok()
+                let log = log.with_logger(self.tool.clone());
+                self.notify(LoggingMessageNotification::new(log).into()).await
             }
-            (Report::Log(log), _) => self.peer.notify_logging_message(log_message(log)).await.is_ok(),
+            (Report::Log(log), _) => {
+                self.notify(LoggingMessageNotification::new(log_message(log)).into()).await
+            }
             _ => true,
         }
+    }
+
+    /// Sends a notification into the answer of the call, where there is one for each request.
+    async fn notify(&self, mut notification: ServerNotification) -> bool {
+        notification.extensions_mut().insert(OriginatingRequestId(self.request.clone()));
+        self.peer.send_notification(notification).await.is_ok()
     }
 }
 
@@ -266,8 +286,8 @@ impl CallClient for CallingClient {
 
     fn log_level(&self) -> Option<LogLevel> {
         match &self.log {
-            LogThreshold::Request(level) => Some(log_level(*level)),
-            LogThreshold::Client(level) => LEVELS.get(usize::from(level.load(Ordering::Relaxed))).copied(),
+            LogThreshold::Request(level) => Some(level_at(*level as u8)),
+            LogThreshold::Client(level) => Some(level_at(level.load(Ordering::Relaxed))),
             LogThreshold::Nothing => None,
         }
     }
@@ -353,8 +373,9 @@ pub(crate) fn logging_level(level: LogLevel) -> LoggingLevel {
     }
 }
 
-pub(crate) fn log_level(level: LoggingLevel) -> LogLevel {
-    LEVELS.get(level as usize).copied().unwrap_or(LogLevel::Emergency)
+/// Returns the level with this number in [`LoggingLevel`].
+pub(crate) fn level_at(number: u8) -> LogLevel {
+    LEVELS.get(usize::from(number)).copied().unwrap_or(LogLevel::Emergency)
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ pub struct Counters {
     running: AtomicU64,
     open: AtomicU64,
     accepted: AtomicU64,
+    sessions: AtomicU64,
     totals: Mutex<Totals>,
     upstreams: Upstreams,
     audit: Option<Arc<dyn Audit>>,
@@ -96,6 +97,7 @@ impl Default for Counters {
             running: AtomicU64::new(0),
             open: AtomicU64::new(0),
             accepted: AtomicU64::new(0),
+            sessions: AtomicU64::new(0),
             totals: Mutex::default(),
             upstreams: Upstreams::default(),
             audit: None,
@@ -154,6 +156,11 @@ impl Counters {
         self.open.fetch_add(1, Ordering::Relaxed);
         self.accepted.fetch_add(1, Ordering::Relaxed);
         Connection(Arc::clone(self))
+    }
+
+    /// Takes the number of open MCP sessions.
+    pub(crate) fn sessions(&self, open: usize) {
+        self.sessions.store(open as u64, Ordering::Relaxed);
     }
 
     /// Counts a request that was not served.

@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use crate::budgets::Budgets;
 use crate::caller::Caller;
 use crate::counters::Counters;
-use crate::notices::{Followed, Subscriptions};
+use crate::notices::{Followed, LogLevels, Subscriptions};
 use crate::offers::OfferLists;
 use crate::principal::Principal;
 use crate::queue::Queue;
@@ -120,6 +120,7 @@ pub(crate) struct Shared {
     /// What servers offer beside tools.
     pub(crate) offers: OfferLists,
     pub(crate) subscriptions: Subscriptions,
+    pub(crate) log_levels: LogLevels,
     refreshed: tokio::sync::Mutex<Option<Instant>>,
     /// Number of changes of the tools so far, and whether clients hear of the last one.
     changes: watch::Sender<(u64, bool)>,
@@ -162,6 +163,7 @@ impl Gateway {
             turns: AtomicU64::new(0),
             offers: OfferLists::default(),
             subscriptions: Subscriptions::default(),
+            log_levels: LogLevels::default(),
             refreshed: tokio::sync::Mutex::default(),
             changes: watch::Sender::new((0, false)),
             listed: AtomicBool::new(false),

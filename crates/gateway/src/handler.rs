@@ -19,8 +19,9 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use crate::call_trace::CallTrace;
 use crate::calling_client::is_modern;
 use crate::gateway::Gateway;
-use crate::principal::Admitted;
+use crate::principal::{Admitted, Principal};
 use crate::served_tools::with_ttl;
+use crate::sessions::is_sessionless;
 use crate::tasks::can_follow;
 
 /// Supported methods. If a request with one of them cannot be parsed, its parameters are wrong.
@@ -45,6 +46,8 @@ const KNOWN: [&str; 15] = [
 const LEGACY: usize = 4;
 /// Subscriptions of one stream.
 const MAX_SUBSCRIPTIONS: usize = 100;
+/// Subscriptions of one client of the older era.
+const MAX_FOLLOWED: usize = 1000;
 
 impl ServerHandler for Gateway {
     fn get_info(&self) -> ServerConfig {
@@ -65,8 +68,7 @@ impl ServerHandler for Gateway {
             .with_instructions(self.instructions())
     }
 
-    /// Over HTTP, `listChanged` and subscriptions are not offered: the older era receives changes on a stream that is
-    /// always open, which this server does not have.
+    /// Without a session, `listChanged` and subscriptions are not offered: there is no stream beside the answers.
     async fn initialize(
         &self,
         request: InitializeRequestParams,
@@ -75,7 +77,7 @@ impl ServerHandler for Gateway {
         let mut result = self.negotiate_initialize(&request)?;
         // The extension of tasks is for the newer era.
         result.capabilities.extensions = None;
-        if context.extensions.get::<http::request::Parts>().is_some() {
+        if is_sessionless(&context) {
             let capabilities = &mut result.capabilities;
             if let Some(tools) = &mut capabilities.tools {
                 tools.list_changed = None;
@@ -207,11 +209,16 @@ impl ServerHandler for Gateway {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        if context.extensions.get::<http::request::Parts>().is_some() {
+        if is_sessionless(&context) {
             return Err(ErrorData::method_not_found::<SubscribeRequestMethod>());
         }
         let followed = self.follow(self.roster_for(&context), &request.uri).await?;
-        self.subscribed.lock().insert(request.uri, followed);
+        let mut subscribed = self.subscribed.lock();
+        if subscribed.len() >= MAX_FOLLOWED && !subscribed.contains_key(&request.uri) {
+            let text = format!("a client follows {MAX_FOLLOWED} resources at most");
+            return Err(ErrorData::invalid_request(text, None));
+        }
+        subscribed.insert(request.uri, followed);
         Ok(())
     }
 
@@ -235,14 +242,15 @@ impl ServerHandler for Gateway {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         self.set_log_level(request.level);
-        // Over HTTP the level counts for one request.
-        if context.extensions.get::<http::request::Parts>().is_none() {
-            self.ask_for_logs(request.level);
+        // Without a session the level counts for one request.
+        if !is_sessionless(&context) {
+            self.ask_for_logs();
         }
         Ok(())
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let takes_logs = Principal::among(&context.extensions) == Principal::Owner;
         let (gateway, peer) = (self.clone(), context.peer);
         let client = peer.clone();
         let notify = move || {
@@ -253,7 +261,7 @@ impl ServerHandler for Gateway {
         tokio::spawn(async move {
             tokio::select! {
                 () = gateway.notify_changes(notify, || peer.is_transport_closed()) => {}
-                () = gateway.pass_notices(|ensemble, notice| gateway.notify(&peer, ensemble, notice)) => {}
+                () = gateway.pass_notices(|ensemble, notice| gateway.notify(&peer, takes_logs, ensemble, notice)) => {}
             }
         });
     }

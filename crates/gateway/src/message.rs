@@ -54,6 +54,7 @@ pub(crate) struct Message<'a> {
     text: &'a str,
     id: Option<RequestId>,
     call: Option<Option<Range<usize>>>,
+    is_initialize: bool,
 }
 
 /// The top level of a message. A duplicate key is an error, because other readers may use the other value.
@@ -88,7 +89,9 @@ impl<'a> Message<'a> {
             return Err(not_a_message(&"not an object"));
         }
         let id = envelope.id.and_then(|id| serde_json::from_str(id.get()).ok());
-        let call = match envelope.params.filter(|_| is_call(envelope.method)) {
+        let method = envelope.method.and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
+        let is = |name| method.as_deref() == Some(name);
+        let call = match envelope.params.filter(|_| is("tools/call")) {
             Some(params) if params.get().starts_with('{') => {
                 let refused = |error: serde_json::Error| RejectedMessage {
                     id: id.clone(),
@@ -100,7 +103,7 @@ impl<'a> Message<'a> {
             }
             _ => None,
         };
-        let message = Self { text, id, call };
+        let message = Self { text, id, call, is_initialize: is("initialize") };
         if message.envelope_size() > MAX_ENVELOPE {
             let limit = MAX_ENVELOPE / 1024;
             let text = format!("the message has more than {limit} KiB without the arguments of a call");
@@ -153,10 +156,6 @@ impl<'a> Message<'a> {
     }
 }
 
-fn is_call(method: Option<&RawValue>) -> bool {
-    method.is_some_and(|raw| serde_json::from_str::<String>(raw.get()).is_ok_and(|name| name == "tools/call"))
-}
-
 /// Returns the range of `piece`, which is a slice of `text`.
 fn range_of(text: &str, piece: &str) -> Option<Range<usize>> {
     let start = piece.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
@@ -164,15 +163,24 @@ fn range_of(text: &str, piece: &str) -> Option<Range<usize>> {
     (text.get(range.clone()) == Some(piece)).then_some(range)
 }
 
-/// Checks the body of an HTTP request. Returns the body for the protocol library, and stores the raw arguments of a call as an
+/// The body of an HTTP request.
+#[derive(Debug)]
+pub struct AcceptedBody {
+    /// For the protocol library.
+    pub bytes: Bytes,
+    /// Whether it is the `initialize` of a client.
+    pub is_initialize: bool,
+}
+
+/// Checks the body of an HTTP request. Returns it for the protocol library, and stores the raw arguments of a call as an
 /// extension of `parts`.
 ///
 /// # Errors
 ///
 /// Fails if the body is not one message.
-pub fn accept_body(parts: &mut Parts, body: Bytes) -> Result<Bytes, RejectedMessage> {
+pub fn accept_body(parts: &mut Parts, body: Bytes) -> Result<AcceptedBody, RejectedMessage> {
     if parts.method != Method::POST {
-        return Ok(body);
+        return Ok(AcceptedBody { bytes: body, is_initialize: false });
     }
     let text = std::str::from_utf8(&body).map_err(|_| not_json("the body is not UTF-8"))?;
     if text.trim_ascii_start().starts_with('[') {
@@ -180,16 +188,17 @@ pub fn accept_body(parts: &mut Parts, body: Bytes) -> Result<Bytes, RejectedMess
         return Err(ErrorData::invalid_request(text, None).into());
     }
     let message = Message::parse(text.trim_ascii())?;
+    let is_initialize = message.is_initialize;
     let (arguments, reduced) = (message.raw_arguments(), message.without_arguments());
     if let Some(arguments) = arguments {
         parts.extensions.insert(arguments);
     }
     // The library compares arguments in headers with the body. Inexact arguments are removed here and rejected later.
     if reduced.is_some() && has_argument_headers(&parts.headers) && message.is_exact() {
-        return Ok(body);
+        return Ok(AcceptedBody { bytes: body, is_initialize });
     }
     message.to_rmcp(reduced.as_deref())?;
-    Ok(reduced.map_or(body, Bytes::from))
+    Ok(AcceptedBody { bytes: reduced.map_or(body, Bytes::from), is_initialize })
 }
 
 /// Returns whether the protocol library compares headers with the arguments of a call, which it does from the revision
@@ -289,7 +298,7 @@ mod tests {
                 version.into_iter().fold(request, |request, version| request.header(VERSION, version));
             let (mut parts, ()) = request.body(()).unwrap().into_parts();
             let body = accept_body(&mut parts, whole(arguments).into()).unwrap();
-            assert_eq!(body, whole(read), "{version:?}");
+            assert_eq!(body.bytes, whole(read), "{version:?}");
             assert_eq!(parts.extensions.get::<RawArguments>().unwrap().text().unwrap(), arguments);
         }
         let (mut parts, ()) = http::Request::post("/mcp").body(()).unwrap().into_parts();

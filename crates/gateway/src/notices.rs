@@ -3,8 +3,8 @@
 #![expect(deprecated, reason = "clients in use still read logging")]
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Weak};
 
 use converse_canister::EnsembleName;
 use converse_config::LogLevel;
@@ -12,11 +12,11 @@ use converse_ensemble::{Ensemble, Notices, OfferKind, Roster, ServerNotice};
 use futures_util::StreamExt as _;
 use futures_util::stream::{SelectAll, unfold};
 use parking_lot::Mutex;
-use rmcp::model::{LoggingLevel, ResourceUpdatedNotificationParam};
+use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::service::{Peer, SubscriptionSink};
 use rmcp::{ErrorData, RoleServer};
 
-use crate::calling_client::{log_level, log_message, logging_level};
+use crate::calling_client::{level_at, log_message, logging_level};
 use crate::gateway::{Gateway, Shared};
 use crate::principal::Principal;
 
@@ -66,14 +66,17 @@ impl Gateway {
         }
     }
 
-    /// Sends a notice to a client of the older era.
+    /// Sends a notice to a client of the older era. `takes_logs`: whether log messages that belong to no call are for it.
     pub(crate) async fn notify(
         &self,
         peer: &Peer<RoleServer>,
+        takes_logs: bool,
         ensemble: String,
         notice: ServerNotice,
     ) -> bool {
         match notice {
+            // They may speak of what other clients do.
+            ServerNotice::Log(_) if !takes_logs => true,
             ServerNotice::Log(log) => {
                 let lowest = self.log_threshold().load(Ordering::Relaxed);
                 if (logging_level(log.level) as u8) < lowest {
@@ -153,9 +156,9 @@ impl Gateway {
         }
     }
 
-    /// Asks all servers for log messages of this level. Only for the single client of a gateway over stdio.
-    pub(crate) fn ask_for_logs(&self, level: LoggingLevel) {
-        let level: LogLevel = log_level(level);
+    /// Asks all servers for the log messages that this client wants, and all others that have asked.
+    pub(crate) fn ask_for_logs(&self) {
+        let level = self.shared.log_levels.lowest_with(&self.log_threshold());
         let relays = self.relays();
         relays.iter().filter_map(|ensemble| ensemble.relay()).for_each(|relay| relay.set_log_level(level));
     }
@@ -163,6 +166,22 @@ impl Gateway {
     /// Returns the servers of all ensembles, in their order; none in a view, which has tools only.
     pub(crate) fn relays(&self) -> Vec<Arc<Ensemble>> {
         self.view.roster_for(&Principal::Owner).relays()
+    }
+}
+
+/// The lowest levels of log messages that clients have asked for.
+#[derive(Debug, Default)]
+pub(crate) struct LogLevels(Mutex<Vec<Weak<AtomicU8>>>);
+
+impl LogLevels {
+    /// Returns the lowest level that this client and those that asked before want.
+    fn lowest_with(&self, level: &Arc<AtomicU8>) -> LogLevel {
+        let mut levels = self.0.lock();
+        // Clients that have left are forgotten.
+        levels.retain(|one| one.strong_count() > 0 && !std::ptr::eq(one.as_ptr(), Arc::as_ptr(level)));
+        levels.push(Arc::downgrade(level));
+        let wanted = levels.iter().filter_map(Weak::upgrade).map(|one| one.load(Ordering::Relaxed));
+        level_at(wanted.min().unwrap_or_default())
     }
 }
 

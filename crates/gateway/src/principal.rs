@@ -6,6 +6,7 @@ use std::sync::Arc;
 use converse_canister::Digest;
 use futures_util::future::BoxFuture;
 use rmcp::RoleServer;
+use rmcp::model::Extensions;
 use rmcp::service::RequestContext;
 
 /// For whom a request is answered.
@@ -25,7 +26,12 @@ impl Principal {
 
     /// The principal of a request: over stdio always the owner.
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
-        Admitted::of(context).map_or(Self::Owner, |admitted| admitted.principal.clone())
+        Self::among(&context.extensions)
+    }
+
+    /// The principal of a message with these extensions.
+    pub(crate) fn among(extensions: &Extensions) -> Self {
+        Admitted::among(extensions).map_or(Self::Owner, |admitted| admitted.principal.clone())
     }
 }
 
@@ -33,6 +39,10 @@ impl Principal {
 pub trait StreamEnd: Send + Sync {
     /// Resolves at shutdown, or when the token of the request is no longer valid.
     fn reached(&self) -> BoxFuture<'_, ()>;
+
+    /// Resolves when the token of the request is taken back; never at the end of its time, after which a client uses a new
+    /// one.
+    fn revoked(&self) -> BoxFuture<'_, ()>;
 }
 
 /// An admitted request. An extension of the HTTP request.
@@ -44,7 +54,11 @@ pub struct Admitted {
 
 impl Admitted {
     fn of(context: &RequestContext<RoleServer>) -> Option<&Self> {
-        context.extensions.get::<http::request::Parts>()?.extensions.get()
+        Self::among(&context.extensions)
+    }
+
+    fn among(extensions: &Extensions) -> Option<&Self> {
+        extensions.get::<http::request::Parts>()?.extensions.get()
     }
 
     /// Resolves when a stream that answers the request must end. Never resolves for a request over stdio.

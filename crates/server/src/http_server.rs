@@ -1,11 +1,13 @@
 //! The gateway over HTTP: access, limits and shutdown.
 //!
-//! The server is stateless, so any replica can answer any request. Requests are limited in size, number and time. At
-//! shutdown, accepted requests are answered within the time to drain.
+//! Any replica can answer any request. Only what belongs to a session of a client of older revisions needs the replica that
+//! has it. Requests are limited in size, number and time. At shutdown, accepted requests are answered within the time to
+//! drain.
 
 mod body;
 mod browser;
 mod connection;
+mod endpoints;
 mod hosts;
 mod lease;
 mod listener;
@@ -17,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use converse_canister::ViewName;
-use converse_gateway::Counters;
+use converse_gateway::{Counters, SessionLimits, Sessions};
 use rmcp::ServerHandler;
 use rustix::process::{Resource, getrlimit};
 use thiserror::Error;
@@ -38,8 +40,8 @@ pub const PATH: &str = "/mcp";
 /// Maximum connections to the separate metrics address.
 const METRICS_CONNECTIONS: usize = 16;
 
-/// What makes the handler of each request.
-type MakeHandler<H> = Box<dyn Fn() -> H + Send + Sync>;
+/// What makes the handler of each request outside of sessions, and of each session.
+type MakeHandler<H> = Arc<dyn Fn() -> H + Send + Sync>;
 
 /// What answers at [`PATH`], and below it for each view.
 pub struct Handlers<H> {
@@ -53,7 +55,7 @@ type MakeView<H> = Arc<dyn Fn(&ViewName) -> Option<H> + Send + Sync>;
 impl<H> Handlers<H> {
     /// Handlers of all tools.
     pub fn new(make: impl Fn() -> H + Send + Sync + 'static) -> Self {
-        Self { whole: Box::new(make), view: Arc::new(|_| None) }
+        Self { whole: Arc::new(make), view: Arc::new(|_| None) }
     }
 
     /// Adds the handlers of views, which may come and go.
@@ -79,6 +81,8 @@ pub struct HttpOptions {
     /// A separate address of `/metrics`, without access control. If `None`, `/metrics` is at the address of the tools, with
     /// the same access control.
     pub metrics: Option<HttpListener>,
+    /// The sessions of clients of older revisions; `None` if they have none.
+    pub sessions: Option<SessionLimits>,
     /// How long running calls may continue at shutdown.
     pub drain: Duration,
     pub limits: Limits,
@@ -153,7 +157,8 @@ pub enum HttpError {
     Origin(String),
 }
 
-/// Serves at [`PATH`] until `stop`, then drains. `handlers` makes a handler for each request.
+/// Serves at [`PATH`] until `stop`, then drains. `handlers` makes a handler for each request outside of sessions, and for
+/// each session.
 ///
 /// While draining, health checks fail, no connection is accepted, open connections end with their next answer, and
 /// running calls have `drain` to end. Returns when no connection is left.
@@ -166,11 +171,12 @@ pub async fn listen<H>(
 ) where
     H: ServerHandler + Send + Sync + 'static,
 {
-    let HttpOptions { access, hosts, front, metrics, drain, limits } = options;
+    let HttpOptions { access, hosts, front, metrics, sessions, drain, limits } = options;
     let bodies = Shares::new(limits.bodies_of_principal, limits.bodies);
     let (stopping, counting) = (stop.clone(), Arc::clone(&counters));
     let state = HttpState { access, hosts, front, bodies, counters: counting, stop: stopping, limits };
-    let router = Router::for_tools(state, handlers, metrics.is_none());
+    let sessions = sessions.and_then(|limits| Sessions::new(limits, Arc::clone(&counters)));
+    let router = Router::for_tools(state, handlers, sessions.as_ref(), metrics.is_none());
     let over = CancellationToken::new();
     let metrics_task = metrics.map(|listener| {
         let limits = Limits { connections: limits.connections.min(METRICS_CONNECTIONS), ..limits };
@@ -180,10 +186,21 @@ pub async fn listen<H>(
         tokio::spawn(async move { connections.serve(listener, router, over, Duration::ZERO).await })
     });
     let connections = Connections::new(limits, router.counters());
-    connections.serve(listener, router, stop, drain).await;
+    tokio::select! {
+        () = connections.serve(listener, router, stop, drain) => {}
+        () = idle_ended(sessions.as_deref()) => {}
+    }
     over.cancel();
     if let Some(metrics_task) = metrics_task {
         let _ = metrics_task.await;
+    }
+}
+
+/// Ends idle sessions, until the future is dropped.
+async fn idle_ended(sessions: Option<&Sessions>) {
+    match sessions {
+        Some(sessions) => sessions.end_idle().await,
+        None => std::future::pending().await,
     }
 }
 

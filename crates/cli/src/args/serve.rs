@@ -96,6 +96,7 @@ impl WebArgs {
                 no_auth: false,
                 allowed_host: Vec::new(),
                 allowed_origin: Vec::new(),
+                no_sessions: false,
                 metrics: None,
             },
         }
@@ -156,6 +157,10 @@ pub(crate) struct FrontArgs {
     /// Accept requests of web pages with this origin (repeatable) [default: none]
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     pub(crate) allowed_origin: Vec<String>,
+
+    /// Keep no MCP sessions for clients older than 2026-07-28: for replicas behind a balancer that is not sticky
+    #[arg(long, requires = "http")]
+    pub(crate) no_sessions: bool,
 
     /// Serve /metrics and /healthz at this address [default: beside the tools, with the same authentication]
     #[arg(long, value_name = "ADDRESS:PORT", requires = "http", value_parser = address)]

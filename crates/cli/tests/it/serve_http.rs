@@ -6,6 +6,7 @@ mod idempotency;
 mod openai;
 mod reload;
 mod responses;
+mod sessions;
 mod tasks;
 mod tokens;
 mod upstreams;
@@ -210,7 +211,7 @@ fn nobody_is_served_by_mistake() {
 #[test]
 fn what_nobody_can_be_told_is_not_promised() {
     let env = TestEnv::new();
-    let gate = Gate::open(&env, &["-e", "essentials"]);
+    let gate = Gate::open(&env, &["-e", "essentials", "--no-sessions"]);
     let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": { "name": "test", "version": "1" } });
     let (status, answer) = gate.ask(&post("initialize", &hello, None));

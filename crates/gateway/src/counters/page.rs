@@ -24,6 +24,8 @@ impl Counters {
         page.single("converse_connections", "gauge", "Open connections.", open);
         let accepted = self.accepted.load(Ordering::Relaxed);
         page.single("converse_connections_total", "counter", "Accepted connections.", accepted);
+        let sessions = self.sessions.load(Ordering::Relaxed);
+        page.single("converse_mcp_sessions", "gauge", "Open MCP sessions.", sessions);
         let uptime = self.began.elapsed().as_secs_f64();
         page.single("converse_uptime_seconds", "gauge", "Time since the start.", uptime);
         let since = self.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();

@@ -83,4 +83,12 @@ impl Admission {
             Validity::Issued { left } => tokio::time::sleep(*left).await,
         }
     }
+
+    /// Resolves when the token is removed from its list.
+    pub(crate) async fn revoked(&self) {
+        match &self.validity {
+            Validity::Open | Validity::Issued { .. } => std::future::pending().await,
+            Validity::Listed { tokens, digest } => tokens.removed(digest).await,
+        }
+    }
 }

@@ -1,12 +1,11 @@
 //! Routes requests by path, and checks host, origin and access.
 
-use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use converse_canister::ViewName;
-use converse_gateway::{Admitted, Counters, RefusalReason, Remote, StreamEnd, TEXT_TYPE, accept_body};
+use converse_gateway::{
+    Admitted, Counters, RefusalReason, Remote, Sessions, StreamEnd, TEXT_TYPE, accept_body,
+};
 use futures_util::future::BoxFuture;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -15,20 +14,17 @@ use http::header::{
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
-use http_body_util::Full;
 use hyper::body::Incoming;
-use parking_lot::Mutex;
 use rmcp::ServerHandler;
-use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
-use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
 use super::body::read_whole;
 use super::browser;
+use super::endpoints::{Endpoint, Endpoints};
 use super::replies::{
-    PLAIN, Reply, challenged, denied, health, not_allowed, plain, readiness, rejected, reply, with,
+    Reply, challenged, denied, health, not_allowed, plain, readiness, rejected, reply, with,
 };
-use super::{Handlers, Hosts, Limits, MakeView, PATH};
+use super::{Handlers, Hosts, Limits, PATH};
 use crate::access::{Access, Admission, Denied, Reach};
 use crate::front::{Front, door};
 use crate::shares::Shares;
@@ -71,6 +67,10 @@ impl StreamEnd for AdmissionEnd {
             }
         })
     }
+
+    fn revoked(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.admission.revoked())
+    }
 }
 
 /// Answers the requests of one listener.
@@ -82,71 +82,6 @@ enum Routes<H> {
     Metrics { counters: Arc<Counters>, stop: CancellationToken },
 }
 
-type Service<H> = StreamableHttpService<H, NeverSessionManager>;
-
-/// The endpoints of MCP.
-struct Endpoints<H> {
-    /// Of all tools.
-    whole: Service<H>,
-    view: MakeView<H>,
-    /// Those that were asked for.
-    views: Mutex<BTreeMap<ViewName, Service<H>>>,
-    config: StreamableHttpServerConfig,
-}
-
-impl<H: ServerHandler + Send + Sync + 'static> Endpoints<H> {
-    fn new(handlers: Handlers<H>, config: StreamableHttpServerConfig) -> Self {
-        let make = handlers.whole;
-        let whole = service(move || Ok(make()), &config);
-        Self { whole, view: handlers.view, views: Mutex::default(), config }
-    }
-
-    /// Returns the endpoint for a client, or the answer to a client that has none at this path.
-    fn find(&self, asked: Option<&str>, reach: &Reach) -> Result<Service<H>, Box<Reply>> {
-        let of = |name: &ViewName| self.of_view(name).ok_or_else(no_view);
-        match (reach, asked) {
-            (Reach::Everything, None) => Ok(self.whole.clone()),
-            (Reach::Everything, Some(asked)) => of(&ViewName::new(asked).map_err(|_| no_view())?),
-            (Reach::Views(views), Some(asked)) => {
-                of(views.iter().find(|name| name.as_str() == asked).ok_or_else(no_view)?)
-            }
-            (Reach::Views(views), None) => match &**views {
-                [only] => of(only),
-                several => {
-                    let paths =
-                        several.iter().map(|name| format!("{PATH}/{name}")).collect::<Vec<_>>().join(", ");
-                    let text = format!("this token leads to several views: use one of {paths}\n");
-                    Err(Box::new(reply(StatusCode::NOT_FOUND, PLAIN, text)))
-                }
-            },
-        }
-    }
-}
-
-impl<H: ServerHandler + Send + Sync + 'static> Endpoints<H> {
-    /// Returns the endpoint of a view that there is now.
-    fn of_view(&self, name: &ViewName) -> Option<Service<H>> {
-        (self.view)(name)?;
-        let make = || {
-            let (view, name) = (Arc::clone(&self.view), name.clone());
-            service(move || view(&name).ok_or_else(|| ErrorKind::NotFound.into()), &self.config)
-        };
-        Some(self.views.lock().entry(name.clone()).or_insert_with(make).clone())
-    }
-}
-
-fn service<H: ServerHandler + Send + Sync + 'static>(
-    make: impl Fn() -> std::io::Result<H> + Send + Sync + 'static,
-    config: &StreamableHttpServerConfig,
-) -> Service<H> {
-    StreamableHttpService::new(make, Arc::new(NeverSessionManager::default()), config.clone())
-}
-
-/// The same answer whether or not a view of that name exists for others.
-fn no_view() -> Box<Reply> {
-    Box::new(plain(StatusCode::NOT_FOUND, "not found; there is no such view for this token\n"))
-}
-
 impl<H> Clone for Router<H> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
@@ -154,16 +89,13 @@ impl<H> Clone for Router<H> {
 }
 
 impl<H: ServerHandler + Send + Sync + 'static> Router<H> {
-    pub(super) fn for_tools(state: HttpState, handlers: Handlers<H>, serves_metrics: bool) -> Self {
-        // No sessions: any replica can answer any request. The answer is JSON, or a stream if there are notifications.
-        // Hosts and origins are checked in this module, for all paths.
-        let config = StreamableHttpServerConfig::default()
-            .with_legacy_session_mode(false)
-            .with_json_response(true)
-            .with_max_request_body_bytes(state.limits.body_bytes)
-            .disable_allowed_hosts()
-            .disable_allowed_origins();
-        let tools = Endpoints::new(handlers, config);
+    pub(super) fn for_tools(
+        state: HttpState,
+        handlers: Handlers<H>,
+        sessions: Option<&Arc<Sessions>>,
+        serves_metrics: bool,
+    ) -> Self {
+        let tools = Endpoints::new(handlers, state.limits.body_bytes, sessions);
         Self(Arc::new(Routes::Tools { state, tools, serves_metrics }))
     }
 
@@ -298,7 +230,7 @@ impl HttpState {
         }
         match (is_metrics, is_read(request.method())) {
             (false, _) => match tools.find(view.as_deref(), &admission.reach) {
-                Ok(service) => self.call_tool(request, from, admission, &service).await,
+                Ok(endpoint) => self.call_tool(request, from, admission, &endpoint).await,
                 Err(answer) => *answer,
             },
             (true, true) => metrics(&self.counters),
@@ -393,7 +325,7 @@ impl HttpState {
         request: Request<Incoming>,
         from: IpAddr,
         admission: Admission,
-        tools: &Service<H>,
+        tools: &Endpoint<H>,
     ) -> Reply
     where
         H: ServerHandler + Send + 'static,
@@ -416,8 +348,9 @@ impl HttpState {
         parts.headers.remove(AUTHORIZATION);
         parts.extensions.insert(Remote { who: admission.who.clone(), from });
         let (principal, stop) = (admission.principal.clone(), self.stop.clone());
-        parts.extensions.insert(Admitted { principal, end: Arc::new(AdmissionEnd { stop, admission }) });
-        tools.handle(Request::from_parts(parts, Full::new(body))).await
+        let admitted = Admitted { principal, end: Arc::new(AdmissionEnd { stop, admission }) };
+        parts.extensions.insert(admitted.clone());
+        tools.answer(parts, body.bytes, body.is_initialize, admitted).await
     }
 
     fn denied(&self, why: Denied) -> Reply {

@@ -64,8 +64,15 @@ impl Poster {
         let address = bound.address();
         let hosts = Hosts::new(address, &[], &[]).unwrap();
         let (access, limits) = (Access::open(), Limits::default());
-        let front =
-            HttpOptions { access, hosts, front: None, metrics: None, drain: Duration::from_secs(20), limits };
+        let front = HttpOptions {
+            access,
+            hosts,
+            front: None,
+            metrics: None,
+            sessions: None,
+            drain: Duration::from_secs(20),
+            limits,
+        };
         let gateway = stage.gateway.clone();
         let (counters, stop) = (Arc::new(Counters::default()), CancellationToken::new());
         tokio::spawn(listen(bound, Handlers::new(move || gateway.for_client()), front, counters, stop));

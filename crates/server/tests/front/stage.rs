@@ -135,6 +135,7 @@ impl Stage {
             access: set.access,
             hosts,
             metrics: set.metrics,
+            sessions: None,
             drain: set.drain,
             limits: set.limits,
         };

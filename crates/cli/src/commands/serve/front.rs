@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use converse_config::ViewPlan;
-use converse_gateway::Gateway;
+use converse_gateway::{Gateway, SessionLimits};
 use converse_server::{
     Access, Front, Handlers, Hosts, HttpError, HttpListener, HttpOptions, Issuer, IssuerKeys, Limits, PATH,
     TokenList, Tokens, VIEWS_NEED_ACCESS, listen,
@@ -151,6 +151,7 @@ pub(super) async fn serve(
         hosts,
         front: routes,
         metrics,
+        sessions: (!args.front.no_sessions).then(SessionLimits::default),
         drain: *drain,
         limits: Limits::of_this_process(),
     };
