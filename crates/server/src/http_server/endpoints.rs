@@ -140,12 +140,16 @@ impl<H: ServerHandler + Send + 'static> Endpoint<H> {
             Ok(session) => session,
             Err(refusal) => return *refusal,
         };
+        let is_end = parts.method == Method::DELETE;
         let request = Request::from_parts(parts, Full::new(body));
-        match session {
-            // The library finds no other session than this one.
-            Some(session) => service(&self.make, session, self.config.clone()).handle(request).await,
-            None => self.sessionless.handle(request).await,
+        let Some(session) = session else { return self.sessionless.handle(request).await };
+        // The library finds no other session than this one.
+        let mut reply = service(&self.make, session, self.config.clone()).handle(request).await;
+        if is_end && reply.status() == StatusCode::ACCEPTED {
+            // The official client in Python takes the status of the library for a failure.
+            *reply.status_mut() = StatusCode::NO_CONTENT;
         }
+        reply
     }
 
     /// Returns the session of a request, `None` if it is served without one, or the answer to a client whose session is gone.

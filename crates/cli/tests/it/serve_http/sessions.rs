@@ -127,7 +127,7 @@ fn the_client_that_called_is_asked_within_its_session_and_no_other_principal_has
         // The end cancels what runs.
         let mut answers = call_of(&client);
         answers.until(|message| message["method"] == "elicitation/create");
-        assert_eq!(client.ask(&client.without_body("DELETE")).0, 202);
+        assert_eq!(client.ask(&client.without_body("DELETE")).0, 204);
         assert!(!answers.rest().contains("\"result\""));
         assert_eq!(client.ask(&client.request("ping", &json!({}))).0, 404);
         assert_eq!(client.ask(&client.without_body("GET")).0, 404);
