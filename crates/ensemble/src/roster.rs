@@ -181,6 +181,10 @@ impl Roster {
         });
         join_all(asked).await;
         // Another view may have seen the change first.
+        self.offer_what_changed();
+    }
+
+    fn offer_what_changed(&self) {
         if self.offered.load(Ordering::Acquire) != self.changes.load(Ordering::Acquire) {
             warn_all(&self.offer_anew());
         }
@@ -197,7 +201,7 @@ impl Roster {
     }
 
     /// Replaces the ensembles, wherever this roster is shared, and offers their tools. Views with an offer of their own
-    /// offer them at their next [`refresh`](Self::refresh()). Approved invocations run as they were approved: a
+    /// offer them before they judge the next call of a model. Approved invocations run as they were approved: a
     /// connection ends when its ensemble is [idle](Ensemble::is_idle()).
     pub fn replace(&self, ensembles: Vec<Arc<Ensemble>>) {
         *self.ensembles.write() = ensembles.into();
@@ -313,6 +317,8 @@ impl Roster {
 
     /// The same for a call of a model that has seen this data, and the instructions of the servers.
     pub fn judge_after(&self, invocation: &Invocation, seen: &SeenData) -> Verdict {
+        // A turn has a view of its own, which may not have offered since tools were replaced or taken away.
+        self.offer_what_changed();
         let instructing = self.instructing();
         if instructing.is_empty() {
             return self.judge_with(invocation, seen);

@@ -7,7 +7,7 @@ use std::future::{pending, ready};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use converse_canister::Outcome;
+use converse_canister::{Outcome, SeenData};
 use converse_config::{ConnectionPlan, EnsemblePlan, Permission, Policy, TransportPlan};
 use converse_ensemble::{
     Answer, CancelScope, ConnectError, Connection, Ensemble, NoArtefacts, Roster, Tool, Verdict,
@@ -251,6 +251,16 @@ async fn other_ensembles_are_offered_at_once() {
     roster.replace(others.ensembles().to_vec());
     assert_eq!(names(&roster), ["a__new"]);
     assert!(matches!(judged(&roster, "a__old"), Verdict::Answered(_)));
+}
+
+#[tokio::test]
+async fn what_is_gone_is_not_called_by_a_reply_that_was_being_written() {
+    let (roster, _) = roster(vec![ensemble("a", None, vec![Tells(vec!["old"])]).0]).await;
+    let turn = roster.view(None, vec![rule("*", Permission::Allow)].into());
+    assert_eq!(names(&turn), ["a__old"]);
+    roster.replace(Vec::new());
+    let judged = turn.judge_after(&invocation("a__old", "{}"), &SeenData::default());
+    assert!(matches!(judged, Verdict::Answered(_)));
 }
 
 #[tokio::test]
