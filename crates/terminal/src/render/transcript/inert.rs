@@ -10,6 +10,9 @@ use pulldown_cmark::{Event, Options, Parser, Tag};
 
 /// Bytes of Markdown that are parsed. In a longer text, code is escaped too.
 const LONGEST: usize = 512 * 1024;
+/// How often the code of a text is looked for, since escaping moves it: a line that was an HTML block becomes a paragraph,
+/// which goes on in lines that were code. After that, code is escaped too.
+const PASSES: usize = 4;
 /// What `<` may begin without being a tag.
 const LINKS: [&str; 3] = ["http://", "https://", "mailto:"];
 
@@ -20,7 +23,20 @@ pub(super) fn inert(markdown: &str) -> String {
     if !markdown.contains(['!', '<']) {
         return markdown.into_owned();
     }
-    let mut code = code(&markdown).into_iter().peekable();
+    let mut text = markdown.into_owned();
+    for _ in 0..PASSES {
+        let escaped = escaped(&text, code(&text));
+        if escaped == text {
+            return text;
+        }
+        text = escaped;
+    }
+    escaped(&text, Vec::new())
+}
+
+/// Escapes all that is not in these ranges, which are in order.
+fn escaped(markdown: &str, code: Vec<Range<usize>>) -> String {
+    let mut code = code.into_iter().peekable();
     let mut text = String::with_capacity(markdown.len() + 16);
     let mut chars = markdown.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
@@ -86,6 +102,7 @@ mod tests {
             ("- a\n\n      ![code](x)\n", "- a\n\n      ![code](x)\n"),
             ("# a\r    ![x](y)", "# a\\r    !\\[x](y)"),
             ("| a |\n|---|\n| `<b>` <b> |", "| a |\n|---|\n| `<b>` &lt;b> |"),
+            ("> </p>\n\t</p>", "> &lt;/p>\n\t&lt;/p>"),
         ] {
             assert_eq!(inert(markdown), expected);
             assert!(!loads(expected), "{expected}");
