@@ -24,6 +24,7 @@ use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
+use crate::gate::{Barred, OwnWire, Passage, Stops};
 use crate::line::Line;
 use crate::results::Begun;
 
@@ -41,6 +42,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) saves: bool,
     pub(crate) begun: Option<&'a Begun>,
     pub(crate) spending: Mutex<Spending>,
+    pub(crate) stops: Arc<Stops>,
     pub(crate) exit_code: fn(Kind) -> u8,
 }
 
@@ -59,6 +61,10 @@ pub(crate) struct Outcome {
     pub(crate) acts: Acts,
     /// It was ended by the limit of cost.
     pub(crate) is_limited: bool,
+    /// It was ended by the stop of the batch.
+    pub(crate) is_stopped: bool,
+    /// Its deadline passed, and it has spent much of the time waiting for the provider's pace.
+    pub(crate) is_held_up: bool,
 }
 
 /// What its tools have begun.
@@ -74,21 +80,28 @@ impl Shared<'_> {
     pub(crate) async fn run(&self, job: usize, line: Line, allowance: Option<Cost>) -> Outcome {
         let began = Instant::now();
         let id = line.id.clone();
-        let seen = Mutex::new((Acts::Nothing, false));
-        let watch = Watch { id: &id, begun: self.begun, spending: &self.spending, seen };
+        let seen = Mutex::new(Seen::default());
+        let (spending, stops) = (&self.spending, &*self.stops);
+        let watch = Watch { id: &id, begun: self.begun, spending, stops, seen };
+        let passage = Arc::new(Passage::new(self.stops.clone()));
         let recorder = JsonRenderer::new(self.console.context.redactor.clone());
         let mut session = None;
         let mut model = None;
-        let turn =
-            self.turn(job, line, allowance, (&recorder, &watch), (&mut session, &mut model)).boxed_local();
+        let heard = (&recorder, &watch, &passage);
+        let turn = self.turn(job, line, allowance, heard, (&mut session, &mut model)).boxed_local();
         let crashed = || Failure::new(Kind::Internal, "internal", "the conversation crashed");
         let ended = AssertUnwindSafe(turn).catch_unwind().await.unwrap_or_else(|_| Err(crashed()));
         let session = session.as_deref();
+        let barred = passage.barred().filter(|_| ended.is_err());
+        let ended = ended.map_err(|failure| barred.map_or(failure, barred_failure));
         let failure = ended.err().map(|failure| with_resume_hint(failure, session, &self.console.context));
-        let (acts, is_limited) = *watch.seen.lock();
+        let Seen { acts, is_limited, is_late } = *watch.seen.lock();
+        let is_held_up = is_late && passage.waited() * 10 > began.elapsed();
         let object = recorder.object(self.end(failure.as_ref(), session, model.as_deref()));
         let line = result(&id, object.unwrap_or_else(|_| json!({})), Some(began.elapsed().as_millis()));
-        Outcome { job, line, failure, acts, is_limited }
+        let is_limited = is_limited || barred == Some(Barred::Budget);
+        let is_stopped = barred == Some(Barred::Stopped);
+        Outcome { job, line, failure, acts, is_limited, is_stopped, is_held_up }
     }
 
     /// The result of a conversation that an earlier run has left behind.
@@ -122,7 +135,7 @@ impl Shared<'_> {
         job: usize,
         line: Line,
         allowance: Option<Cost>,
-        (recorder, watch): (&JsonRenderer, &Watch<'_>),
+        (recorder, watch, passage): (&JsonRenderer, &Watch<'_>, &Arc<Passage>),
         (session, model): (&mut Option<String>, &mut Option<String>),
     ) -> Result<(), Failure> {
         let Self { console, world, interrupt, connected, .. } = self;
@@ -157,7 +170,11 @@ impl Shared<'_> {
         let roster = connected.roster.for_caller(caller).keeping(Arc::new(contents.clone())).serving_many();
         let parts =
             HostParts { world, context, settings: &settings, connected, contents: &contents, interrupt };
-        let conversation = parts.conversation().roster(&roster).wires(self.wires.clone()).caller(caller);
+        let wires = self
+            .wires
+            .clone()
+            .map(&settings, |_, inner| Arc::new(OwnWire { inner, passage: passage.clone() }));
+        let conversation = parts.conversation().roster(&roster).wires(wires).caller(caller);
         let mut conversation = conversation.sink(watch).sink(recorder).resume(history);
         conversation.say(said).finish().await?;
         let calls = |canister: &Canister| matches!(canister, Canister::Invocation(_));
@@ -193,20 +210,42 @@ fn result(id: &str, object: Value, milliseconds: Option<u128>) -> Value {
     Value::Object(line)
 }
 
+fn barred_failure(why: Barred) -> Failure {
+    match why {
+        Barred::Budget => Failure::new(Kind::Limit, "budget", "the budget of the batch is used up"),
+        Barred::Stopped => Failure::new(Kind::Limit, "stopped", "the batch was stopped"),
+    }
+}
+
+/// What a conversation was seen to do.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    acts: Acts,
+    is_limited: bool,
+    is_late: bool,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self { acts: Acts::Nothing, is_limited: false, is_late: false }
+    }
+}
+
 /// Hears what a conversation spends and does.
 struct Watch<'a> {
     id: &'a str,
     begun: Option<&'a Begun>,
     spending: &'a Mutex<Spending>,
-    seen: Mutex<(Acts, bool)>,
+    stops: &'a Stops,
+    seen: Mutex<Seen>,
 }
 
 impl Watch<'_> {
     fn acts(&self, acts: Acts) -> Result<(), SinkError> {
         let before = {
             let mut seen = self.seen.lock();
-            let before = seen.0;
-            seen.0 = before.max(acts);
+            let before = seen.acts;
+            seen.acts = before.max(acts);
             before
         };
         match self.begun.filter(|_| acts == Acts::Effects && before < acts) {
@@ -216,6 +255,7 @@ impl Watch<'_> {
     }
 
     fn spend(&self, cost: Option<Cost>) {
+        self.stops.spend(cost.unwrap_or_default());
         let mut spending = self.spending.lock();
         spending.known = spending.known.plus(cost.unwrap_or_default());
         spending.is_unknown |= cost.is_none();
@@ -229,7 +269,10 @@ impl Sink for Watch<'_> {
             Event::Started { .. } => return self.acts(Acts::Reads),
             Event::Used { cost, .. } => self.spend(*cost),
             Event::Finished { result, .. } => self.spend(Some(result.cost.unwrap_or_default())),
-            Event::Done(Ending::Limit(Limit::Cost(_) | Limit::UnknownCost)) => self.seen.lock().1 = true,
+            Event::Done(Ending::Limit(Limit::Cost(_) | Limit::UnknownCost)) => {
+                self.seen.lock().is_limited = true;
+            }
+            Event::Done(Ending::Limit(Limit::Deadline)) => self.seen.lock().is_late = true,
             _ => {}
         }
         Ok(())

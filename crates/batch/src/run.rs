@@ -27,7 +27,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use crate::conversation::{Acts, Outcome, Shared, Spending};
-use crate::gate::{Gate, PacedWire};
+use crate::gate::{Gate, PacedWire, Stops};
 use crate::input::{Input, Known, State};
 use crate::line::Line;
 use crate::pace::LONGEST_PAUSE;
@@ -231,6 +231,7 @@ impl Batch<'_> {
             saves: self.options.save_sessions,
             begun: begun.as_deref(),
             spending: Mutex::new(Spending::default()),
+            stops: Arc::new(Stops::new(settings.limits.cost)),
             exit_code,
         };
         let schedule = Schedule::new(open, bounds);
@@ -273,6 +274,7 @@ impl Running<'_> {
         }
         let mut running = FuturesUnordered::new();
         loop {
+            self.count();
             self.show();
             let (limit, until) = self.gate.limits();
             let next = self.schedule.next(self.began.elapsed(), limit, until, self.results.held());
@@ -325,15 +327,17 @@ impl Running<'_> {
         self.stopped.get_or_insert(failure);
     }
 
-    fn ended(&mut self, outcome: Outcome) {
-        let Outcome { job, line, failure, acts, is_limited } = outcome;
+    /// Counts what was spent since the last time, also by conversations that still run.
+    fn count(&mut self) {
         let spending = std::mem::take(&mut *self.shared.spending.lock());
         self.schedule.spend(spending.known);
         self.tally.more |= spending.is_unknown;
-        let fate = match &failure {
-            None => Fate::Done,
-            Some(failure) => self.fate(job, failure, (acts, is_limited)),
-        };
+    }
+
+    fn ended(&mut self, outcome: Outcome) {
+        self.count();
+        let fate = self.fate(&outcome);
+        let Outcome { job, line, failure, .. } = outcome;
         self.schedule.ended(job, fate);
         if fate != Fate::Done {
             return;
@@ -349,7 +353,9 @@ impl Running<'_> {
     }
 
     /// What becomes of a conversation that failed. Failures that all others would share stop the batch.
-    fn fate(&mut self, job: usize, failure: &Failure, (acts, is_limited): (Acts, bool)) -> Fate {
+    fn fate(&mut self, outcome: &Outcome) -> Fate {
+        let Outcome { job, acts, is_limited, is_stopped, is_held_up, .. } = *outcome;
+        let Some(failure) = &outcome.failure else { return Fate::Done };
         // What has had an effect is not done again.
         let unless_acted = |fate| if acts == Acts::Effects { Fate::Done } else { fate };
         let is_common = matches!(failure.code, "auth" | "quota" | "save-failed" | "audit-failed");
@@ -358,6 +364,7 @@ impl Running<'_> {
             asked.and_then(|(_, value)| value.as_f64()).is_some_and(|s| s > LONGEST_PAUSE.as_secs_f64());
         match failure.kind {
             Kind::Signal(_) => unless_acted(Fate::Left),
+            _ if is_stopped => unless_acted(Fate::Left),
             _ if is_limited => {
                 if !self.schedule.is_spent() {
                     let message = format!("the budget allows no more: {}", failure.message);
@@ -366,11 +373,18 @@ impl Running<'_> {
                 unless_acted(Fate::Left)
             }
             _ if is_common || is_long => {
+                self.shared.stops.close();
                 self.stop(failure.clone());
                 unless_acted(Fate::Left)
             }
-            _ if matches!(failure.code, "rate-limit" | "overloaded") && acts == Acts::Nothing => {
-                if self.schedule.may_repeat(job) { Fate::Again } else { Fate::Done }
+            _ if (is_held_up || matches!(failure.code, "rate-limit" | "overloaded"))
+                && acts == Acts::Nothing =>
+            {
+                if self.schedule.may_repeat(job) {
+                    Fate::Again
+                } else {
+                    Fate::Done
+                }
             }
             _ => Fate::Done,
         }

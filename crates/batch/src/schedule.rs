@@ -13,7 +13,7 @@ const MOST_REPEATS: u8 = 5;
 pub struct Bounds {
     /// Conversations at once.
     pub jobs: usize,
-    /// For all of them. Checked before each start.
+    /// For all of them. Checked before each start; `Stops` checks it before each request.
     pub budget: Option<Cost>,
     /// With results in the order of the input: results that may wait for an earlier one.
     pub held: Option<usize>,
