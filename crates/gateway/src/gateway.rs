@@ -364,7 +364,7 @@ impl Gateway {
         new.iter().for_each(|ensemble| self.shared.offers.forget(ensemble.as_str()));
         async move {
             self.refresh_now().await;
-            self.follow_again(&new).await;
+            self.for_client().spawn_follow_again(new);
         }
     }
 

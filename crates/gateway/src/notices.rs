@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use converse_canister::EnsembleName;
 use converse_config::LogLevel;
@@ -19,6 +20,9 @@ use rmcp::{ErrorData, RoleServer};
 use crate::calling_client::{level_at, log_message, logging_level};
 use crate::gateway::{Gateway, Shared};
 use crate::principal::Principal;
+
+/// Longest time to subscribe again to all that clients follow at servers that were replaced.
+const FOLLOWING_AGAIN: Duration = Duration::from_secs(60);
 
 impl Gateway {
     /// Calls `send` for each notice of each server, with the name of its ensemble, until it fails. When servers come and go,
@@ -141,8 +145,24 @@ impl Gateway {
         Ok(Followed { shared: Arc::clone(&self.shared), ensemble, uri: uri.to_owned(), count: followed })
     }
 
+    /// Starts to subscribe to what clients follow at servers that were replaced. A slow server holds up nothing else.
+    pub(crate) fn spawn_follow_again(self, replaced: Vec<EnsembleName>) {
+        if replaced.is_empty() {
+            return;
+        }
+        tokio::spawn(async move {
+            tokio::select! {
+                () = self.closing() => {}
+                () = self.follow_again(&replaced) => {}
+                () = tokio::time::sleep(FOLLOWING_AGAIN) => {
+                    tracing::debug!("resources of replaced servers could not all be subscribed to again in time");
+                }
+            }
+        });
+    }
+
     /// Subscribes to what clients follow at servers that were replaced.
-    pub(crate) async fn follow_again(&self, replaced: &[EnsembleName]) {
+    async fn follow_again(&self, replaced: &[EnsembleName]) {
         for ensemble in replaced.iter().map(EnsembleName::as_str) {
             for uri in self.shared.subscriptions.at(ensemble) {
                 let followed = self.shared.subscriptions.of(ensemble, &uri);
