@@ -129,11 +129,11 @@ impl Results {
         }
     }
 
-    /// Removes the ids of what has begun, after a run that left nothing open.
+    /// Removes the ids of what has begun and has a result, after a run that left nothing open. Those of other inputs stay.
     pub(crate) fn conclude(&self) {
-        if let Some(begun) = &self.begun {
-            // One that stays names only conversations with results.
-            let _ = std::fs::remove_file(&begun.path);
+        if let (Some(begun), Some((file, path))) = (&self.begun, &self.target) {
+            // A file that stays as it is names ids too many, which is harmless.
+            let _ = begun.conclude(file, path);
         }
     }
 
@@ -150,6 +150,15 @@ impl Results {
 }
 
 impl Begun {
+    fn conclude(&self, mut results: &File, path: &Path) -> std::io::Result<()> {
+        let mut known = Known::default();
+        results.rewind()?;
+        read(results, path, &mut known).map_err(|failure| std::io::Error::other(failure.message))?;
+        let mut open = ids(&self.path)?;
+        open.retain(|id| !known.done.contains(id));
+        if open.is_empty() { std::fs::remove_file(&self.path) } else { write_ids(&self.path, &open) }
+    }
+
     /// Adds an id, on disk when it returns.
     ///
     /// # Errors
@@ -373,6 +382,19 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"id\":\"a\",\"exit\":0}\n");
         results.begun().unwrap().add("b\n").unwrap();
         assert_eq!(ids(&begun).unwrap(), HashSet::from(["x".to_owned(), "b\n".to_owned()]));
+    }
+
+    #[test]
+    fn what_has_begun_without_a_result_outlives_other_inputs() {
+        let (_dir, path) = file(TWO);
+        let begun = begun_path(&path);
+        std::fs::write(&begun, "\n\"b\"\n\"x\"\n").unwrap();
+        let (mut results, _) = Results::to_file(&path, false).unwrap();
+        results.conclude();
+        assert_eq!(ids(&begun).unwrap(), HashSet::from(["x".to_owned()]));
+        results.take(0, json!({ "id": "x", "exit": 0 })).unwrap();
+        results.conclude();
+        assert!(!begun.exists());
     }
 
     #[test]
