@@ -40,7 +40,7 @@ pub(crate) struct Agents {
 }
 
 /// What the settings say, and the agents made of it.
-struct Configured {
+pub(crate) struct Configured {
     files: SettingsPlan,
     roster: Roster,
     kept: Mutex<HashMap<String, Arc<Agent>>>,
@@ -75,8 +75,8 @@ impl Agents {
         Arc::clone(&self.configured.read())
     }
 
-    /// Returns the settings of a turn with this model or preset; `None` for the default model. `change` adds what the
-    /// request says.
+    /// Returns the settings of a turn with this model or preset, and the configuration that they are of; `None` for the
+    /// default model. `change` adds what the request says.
     ///
     /// # Errors
     ///
@@ -85,7 +85,7 @@ impl Agents {
         &self,
         name: Option<&str>,
         change: impl FnOnce(&mut TurnOptions),
-    ) -> Result<Settings, Failure> {
+    ) -> Result<(Settings, Arc<Configured>), Failure> {
         let (mut options, configured) = (self.options.clone(), self.configured());
         match name {
             Some(name) if configured.files.presets.contains_key(name) => {
@@ -99,16 +99,17 @@ impl Agents {
         if !settings.cassette.answers_for_models() {
             settings.model.require_key()?;
         }
-        Ok(settings)
+        Ok((settings, configured))
     }
 
-    /// Returns the connections and tools for these settings.
+    /// Returns the connections and tools for these settings. They are kept with the configuration that the settings are
+    /// of: another one may have been taken over since.
     ///
     /// # Errors
     ///
     /// The settings name an ensemble that is not connected.
-    pub(crate) fn agent(&self, settings: &Settings) -> Result<Arc<Agent>, Failure> {
-        let (key, configured) = (key(settings), self.configured());
+    pub(crate) fn agent(&self, settings: &Settings, configured: &Configured) -> Result<Arc<Agent>, Failure> {
+        let key = key(settings);
         if let Some(agent) = configured.kept.lock().get(&key) {
             return Ok(Arc::clone(agent));
         }
@@ -176,7 +177,7 @@ impl Agents {
     }
 
     fn default_model(&self) -> Option<Model> {
-        self.settings(None, |_| {}).ok().map(|settings| settings.model)
+        self.settings(None, |_| {}).ok().map(|(settings, _)| settings.model)
     }
 }
 

@@ -18,7 +18,7 @@ use futures_util::future::BoxFuture;
 use http::StatusCode;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use super::agents::{client_roster, tools_of};
+use super::agents::{Configured, client_roster, tools_of};
 use super::body::{EventSender, event_channel, event_stream};
 use super::idempotency::no_turn;
 use super::observing::{Narrator, api_error};
@@ -90,8 +90,8 @@ impl Front {
     {
         let ChatRequest { model, conversation, sampling, answer, tools, .. } = request;
         let place = self.place()?;
-        let settings = self.settings_of(&model, &sampling, answer, &tools)?;
-        let agent = self.agents.agent(&settings).map_err(|failure| api_error(&failure))?;
+        let (settings, configured) = self.settings_of(&model, &sampling, answer, &tools)?;
+        let agent = self.agents.agent(&settings, &configured).map_err(|failure| api_error(&failure))?;
         let world = self.world_of(&admission.principal);
         let (roster, approver): (_, Arc<dyn Approver>) = if tools.offers_clients() {
             let roster = client_roster(tools.tools).await.map_err(|failure| api_error(&failure))?;
@@ -125,14 +125,14 @@ impl Front {
         sampling: &Sampling,
         answer: AnswerFormat,
         tools: &ToolUse,
-    ) -> Result<Settings, ApiError> {
+    ) -> Result<(Settings, Arc<Configured>), ApiError> {
         let resolved = self.agents.settings(Some(model), |options| {
             options.temperature = sampling.temperature.or(options.temperature);
             options.max_output_tokens = sampling.max_output_tokens.or(options.max_output_tokens);
             options.no_tools = tools.choice == ToolChoice::None;
             options.show_reasoning = true;
         });
-        let mut settings = resolved.map_err(|failure| self.not_settled(model, &failure))?;
+        let (mut settings, configured) = resolved.map_err(|failure| self.not_settled(model, &failure))?;
         let controls = &mut settings.controls;
         controls.top_p = sampling.top_p;
         controls.stop.clone_from(&sampling.stop);
@@ -171,7 +171,7 @@ impl Front {
             let expected = format!("`true`: `{}` cannot be limited to one call in a reply", model.id);
             return Err(ApiError::unsupported_value("parallel_tool_calls", "`false`", &expected));
         }
-        Ok(settings)
+        Ok((settings, configured))
     }
 
     fn not_settled(&self, model: &str, failure: &Failure) -> ApiError {

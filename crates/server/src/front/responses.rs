@@ -22,7 +22,7 @@ use self::approver::ResponseApprover;
 use self::continued::{Answers, continued};
 use self::files::{Record, ResponseFiles, is_id};
 use self::live::{Keeper, Live, ResponseObserver, split};
-use super::agents::{client_roster, tools_of};
+use super::agents::{Configured, client_roster, tools_of};
 use super::body::{event_channel, event_stream};
 use super::completions::{AsksClient, now, random_id, with_system};
 use super::idempotency::no_turn;
@@ -48,6 +48,7 @@ pub(super) type LiveResponses = Mutex<HashMap<(Principal, String), Arc<Live>>>;
 /// A turn that is about to begin.
 struct Planned {
     settings: Settings,
+    configured: Arc<Configured>,
     transcript: Transcript,
     answers: Answers,
     /// The conversation as it is saved.
@@ -117,8 +118,9 @@ impl Front {
             Some(id) => Some((id.clone(), self.earlier(id, admission, files.as_ref()).await?)),
             None => None,
         };
-        let Planned { settings, transcript, answers, kept } = self.planned(&mut request, earlier.as_ref())?;
-        let agent = self.agents.agent(&settings).map_err(|failure| api_error(&failure))?;
+        let Planned { settings, configured, transcript, answers, kept } =
+            self.planned(&mut request, earlier.as_ref())?;
+        let agent = self.agents.agent(&settings, &configured).map_err(|failure| api_error(&failure))?;
         // Of the response that is continued, if this answers its approvals.
         let approved =
             earlier.as_ref().filter(|_| !answers.is_empty()).map(|(id, _)| (id.clone(), files.clone()));
@@ -254,7 +256,8 @@ impl Front {
         earlier: Option<&(String, Record)>,
     ) -> Result<Planned, ApiError> {
         let answer = request.answer.clone();
-        let mut settings = self.settings_of(&request.model, &request.sampling, answer, &request.tools)?;
+        let (mut settings, configured) =
+            self.settings_of(&request.model, &request.sampling, answer, &request.tools)?;
         if let Some(most) = request.max_tool_calls {
             settings.limits.invocations = settings.limits.invocations.min(most);
         }
@@ -269,7 +272,7 @@ impl Front {
         };
         let transcript = with_system(kept.clone(), request.instructions.as_deref())?;
         let transcript = with_system(transcript, settings.system.as_deref())?;
-        Ok(Planned { settings, transcript, answers, kept })
+        Ok(Planned { settings, configured, transcript, answers, kept })
     }
 
     /// Returns a response that can be continued.

@@ -187,7 +187,7 @@ impl Front {
         let effort = props.effort.as_deref().map(effort).transpose()?;
         let max_cost = props.max_cost.map(max_cost).transpose()?;
         let named = props.preset.as_deref().or(props.model.as_deref());
-        let mut settings = self.agents.settings(named, |options| {
+        let (mut settings, configured) = self.agents.settings(named, |options| {
             options.effort = effort.or(options.effort);
             options.max_cost = max_cost.or(options.max_cost);
             options.show_reasoning = true;
@@ -198,7 +198,7 @@ impl Front {
         })?;
         // Never an option: those are the user's, and may name files (`@FILE`).
         settings.system = props.system.clone().or(settings.system);
-        let agent = self.agents.agent(&settings)?;
+        let agent = self.agents.agent(&settings, &configured)?;
         Ok((settings, agent))
     }
 
