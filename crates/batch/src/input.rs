@@ -232,13 +232,16 @@ pub(crate) fn read_line(reader: &mut impl BufRead, bytes: &mut Vec<u8>) -> std::
 pub(crate) struct Known {
     pub(crate) done: HashSet<String>,
     pub(crate) begun: HashSet<String>,
-    /// How many of those that are done have failed.
-    pub(crate) failed: usize,
+    /// Those that are done and have failed.
+    pub(crate) failed: HashSet<String>,
+    /// Whether these run again.
+    pub(crate) again: bool,
 }
 
 impl Known {
     pub(crate) fn state(&self, id: &str) -> State {
         match id {
+            id if self.again && self.failed.contains(id) => State::Open,
             id if self.done.contains(id) => State::Done,
             id if self.begun.contains(id) => State::Unknown,
             _ => State::Open,

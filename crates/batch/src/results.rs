@@ -58,7 +58,8 @@ impl Results {
         Self { target: None, begun: None, held: BTreeMap::new(), open: None }
     }
 
-    /// To a file, which may have the results of an earlier run. With `again`, failed conversations are taken out of it.
+    /// To a file, which may have the results of an earlier run. With `again`, failed conversations count as open; their
+    /// results stay until [`Results::forget`].
     ///
     /// # Errors
     ///
@@ -67,20 +68,28 @@ impl Results {
         let failed = |error: std::io::Error| unwritten(path, &error);
         let mut file = opened(path)?;
         let begun_path = begun_path(path);
-        let mut known = Known { begun: ids(&begun_path).map_err(failed)?, ..Known::default() };
+        let mut known = Known { begun: ids(&begun_path).map_err(failed)?, again, ..Known::default() };
         let Tail { end, is_unended, failures } = read(&file, path, &mut known)?;
-        known.failed = if again { 0 } else { failures.len() };
-        if again && !failures.is_empty() {
-            known.done.retain(|id| !failures.contains(id));
-            known.begun.retain(|id| !failures.contains(id));
-            // First the results: a kill in between leaves ids that are both done and begun, which is harmless.
-            file = without(path, &file, &failures)?;
-            write_ids(&begun_path, &known.begun).map_err(failed)?;
-        } else {
-            mended(&mut file, end, is_unended).map_err(failed)?;
-        }
+        known.failed = failures;
+        mended(&mut file, end, is_unended).map_err(failed)?;
         let begun = Some(Arc::new(Begun { file: Mutex::new(None), path: begun_path }));
         Ok((Self { target: Some((file, path.to_owned())), begun, ..Self::to_stdout() }, known))
+    }
+
+    /// Takes these failed conversations out of the file, because they run again.
+    ///
+    /// # Errors
+    ///
+    /// As [`Results::to_file`].
+    pub(crate) fn forget(&mut self, again: &HashSet<String>) -> Result<(), Failure> {
+        let Some((file, path)) = self.target.as_mut().filter(|_| !again.is_empty()) else { return Ok(()) };
+        let failed = |error: std::io::Error| unwritten(path, &error);
+        let begun_path = begun_path(path);
+        let mut begun = ids(&begun_path).map_err(failed)?;
+        begun.retain(|id| !again.contains(id));
+        // First the results. A kill in between leaves ids that have begun and no result: they do not run again.
+        *file = without(path, file, again)?;
+        write_ids(&begun_path, &begun).map_err(failed)
     }
 
     /// Writes results in the order of the input. `open` are the conversations that have none.
@@ -376,9 +385,11 @@ mod tests {
         let (_dir, path) = file(TWO);
         let begun = begun_path(&path);
         std::fs::write(&begun, "\n\"b\"\n\"x\"\n\"y").unwrap();
-        let (results, known) = Results::to_file(&path, true).unwrap();
+        let (mut results, known) = Results::to_file(&path, true).unwrap();
         let states = ["a", "b", "x", "y"].map(|id| known.state(id));
         assert_eq!(states, [State::Done, State::Open, State::Unknown, State::Open]);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), TWO, "nothing is lost before the run begins");
+        results.forget(&HashSet::from(["b".to_owned()])).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"id\":\"a\",\"exit\":0}\n");
         results.begun().unwrap().add("b\n").unwrap();
         assert_eq!(ids(&begun).unwrap(), HashSet::from(["x".to_owned(), "b\n".to_owned()]));

@@ -1,6 +1,7 @@
 //! A batch from its input to its summary.
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -86,8 +87,8 @@ pub fn run(
         Some(path) => Results::to_file(&world.cwd.join(path), options.retry_failed)?,
         None => (Results::to_stdout(), Known::default()),
     };
-    let input = batch.input(&known, &settings)?;
-    block_on(batch.connected(settings, input, results, known.failed, exit_code))?
+    let (input, failed) = batch.input(&known, &settings)?;
+    block_on(batch.connected(settings, input, results, failed, exit_code))?
 }
 
 fn template(options: &BatchOptions, world: &World) -> Result<Option<String>, Failure> {
@@ -120,15 +121,22 @@ impl Batch<'_> {
         Settings::resolve(&turn, schema, None, &self.files, None, self.world)
     }
 
-    fn input(&self, known: &Known, settings: &Settings) -> Result<Input, Failure> {
+    /// Reads the input. Returns the ids of its conversations that have failed before, too.
+    fn input(&self, known: &Known, settings: &Settings) -> Result<(Input, HashSet<String>), Failure> {
         let path = self.world.cwd.join(&self.options.input);
         let shown = &self.options.input;
         let check = |line: &Line| self.check(line, settings);
-        let input = Input::check(&path, shown, self.template.as_deref(), |id| known.state(id), check);
-        input.map_err(|rejected| {
+        let failed = RefCell::new(HashSet::new());
+        let state = |id: &str| {
+            failed.borrow_mut().extend(known.failed.get(id).cloned());
+            known.state(id)
+        };
+        let input = Input::check(&path, shown, self.template.as_deref(), state, check);
+        let input = input.map_err(|rejected| {
             rejected.faults.iter().for_each(|fault| write_stderr(&fault.lines()));
             rejected.failure
-        })
+        })?;
+        Ok((input, failed.into_inner()))
     }
 
     /// Checks what only the environment shows. Returns the field at fault too.
@@ -157,8 +165,8 @@ impl Batch<'_> {
         &self,
         settings: Settings,
         input: Input,
-        results: Results,
-        failed_before: usize,
+        mut results: Results,
+        failed: HashSet<String>,
         exit_code: fn(Kind) -> u8,
     ) -> Result<(), Failure> {
         let Self { options, console, world, interrupt, .. } = self;
@@ -183,7 +191,14 @@ impl Batch<'_> {
             None => {
                 connected.roster.searchable();
                 console.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
-                self.run(&settings, input, results, failed_before, (&connected, &contents, exit_code)).await
+                let failed_before = if options.retry_failed { 0 } else { failed.len() };
+                match options.retry_failed.then(|| results.forget(&failed)) {
+                    Some(Err(failure)) => Err(failure),
+                    _ => {
+                        self.run(&settings, input, results, failed_before, (&connected, &contents, exit_code))
+                            .await
+                    }
+                }
             }
         };
         connected.disconnect(&console.context).await;
