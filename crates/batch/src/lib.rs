@@ -1,7 +1,7 @@
 //! `converse batch`: many conversations from one file.
 //!
 //! What is decided is pure: [`Schedule`] says which conversation starts when, [`Pace`] how fast a provider may be asked,
-//! [`Line`] reads a line of the input. [`run`] runs the conversations over the ensembles and models of `host`, on one
+//! [`Line`] reads a line of the input. [`run()`] runs the conversations over the ensembles and models of `host`, on one
 //! task, and writes their results.
 
 mod conversation;
