@@ -29,11 +29,13 @@ use crate::world::World;
 
 mod gathering;
 mod health;
+mod reports;
 mod scribe;
 
 use gathering::Gathering;
 use health::Health;
-use scribe::{Scribe, Slip};
+use reports::Slip;
+use scribe::Scribe;
 
 /// Returns the path of the log; `None` without a home. A home that is not a directory, such as `/dev/null`, is none.
 pub fn place(world: &World) -> Option<PathBuf> {
@@ -219,7 +221,7 @@ impl Book {
 }
 
 fn handed(log: AuditLog, warn: &Warn, health: &Arc<Health>) -> Result<Log, AuditError> {
-    let gathering = Gathering::begin(log.syncer()?);
+    let gathering = Gathering::begin(scribe::QUEUE, log.syncer()?);
     let book = SharedLog { log, warn: Arc::clone(warn) };
     Ok(Log::Handed(Scribe::begin(book, gathering, Arc::clone(health))))
 }
@@ -238,7 +240,7 @@ impl scribe::Book for SharedLog {
     fn resume(&mut self, reason: &str) -> Result<Gathering, AuditError> {
         self.log.resume(reason, World::now())?;
         tell_repairs(&mut self.log, &self.warn);
-        Ok(Gathering::begin(self.log.syncer()?))
+        Ok(Gathering::begin(scribe::QUEUE, self.log.syncer()?))
     }
 }
 
@@ -276,7 +278,13 @@ impl AuditSink {
     }
 }
 
-const GONE: &str = "the writer has ended or could not be started";
+fn gone() -> SinkError {
+    SinkError::Audit("the writer has ended or could not be started".to_owned())
+}
+
+fn too_many() -> SinkError {
+    SinkError::Audit("too many lines are waiting".to_owned())
+}
 
 fn failed(error: &AuditError) -> SinkError {
     SinkError::Audit(error.to_string())

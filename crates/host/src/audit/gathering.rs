@@ -5,70 +5,45 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use converse_engine::SinkError;
-use tokio::sync::watch;
+use parking_lot::Mutex;
+
+use super::reports::{Reports, Written};
 
 pub(super) struct Gathering {
-    written: Arc<AtomicU64>,
-    wake: SyncSender<()>,
-    synced: watch::Receiver<Synced>,
-}
-
-/// The progress of syncing, or why it is unknown.
-#[derive(Debug, Clone, Default)]
-struct Synced {
-    lines: u64,
-    failed: Option<String>,
+    lines: SyncSender<(Vec<Written>, Reports)>,
+    /// Why a sync failed.
+    failed: Arc<Mutex<Option<SinkError>>>,
 }
 
 impl Gathering {
-    /// `sync_log` syncs the log.
-    pub(super) fn begin(sync_log: impl Fn() -> io::Result<()> + Send + 'static) -> Self {
-        let (wake, woken) = sync_channel(1);
-        let (sender, synced) = watch::channel(Synced::default());
-        let written = Arc::<AtomicU64>::default();
-        let counted = Arc::clone(&written);
-        // Ends when all senders are dropped. If the thread cannot be started, sending fails and is reported.
-        let _ = std::thread::Builder::new().spawn(move || sync(&sync_log, &woken, &counted, &sender));
-        Self { written, wake, synced }
+    /// `sync_log` syncs the log; `most` is the number of batches that may wait.
+    pub(super) fn begin(most: usize, sync_log: impl Fn() -> io::Result<()> + Send + 'static) -> Self {
+        let (sender, lines) = sync_channel(most);
+        let failed = Arc::<Mutex<Option<SinkError>>>::default();
+        let seen = Arc::clone(&failed);
+        // Ends when the sender is dropped. If the thread cannot be started, sending fails and is reported.
+        let _ = std::thread::Builder::new().spawn(move || sync(&sync_log, &lines, &seen));
+        Self { lines: sender, failed }
     }
 
-    /// Syncs the lines written so far, without waiting for it.
-    pub(super) fn begin_sync(&self) {
-        self.note();
-        // A full channel means that the thread was woken already; that it has ended is known from `failure`.
-        let _ = self.wake.try_send(());
-    }
-
-    /// Announces a line that will be waited for.
-    pub(super) fn note(&self) {
-        self.written.fetch_add(1, Ordering::SeqCst);
+    /// Syncs all lines so far, and then reports these to their callers. Does not wait.
+    pub(super) fn sync(&self, lines: Vec<Written>, reports: &Reports) {
+        match self.lines.try_send((lines, reports.clone())) {
+            Ok(()) => {}
+            Err(TrySendError::Full((lines, _))) => reports.send(lines, &Err(super::too_many())),
+            Err(TrySendError::Disconnected((lines, _))) => {
+                self.failed.lock().get_or_insert_with(super::gone);
+                reports.send(lines, &Err(super::gone()));
+            }
+        }
     }
 
     /// Returns why a sync failed, if one did.
     pub(super) fn failure(&self) -> Option<SinkError> {
-        let failed = self.synced.borrow().failed.clone();
-        let gone = || self.synced.has_changed().is_err().then(|| super::GONE.to_owned());
-        failed.or_else(gone).map(SinkError::Audit)
-    }
-
-    /// Waits until all lines written so far are on disk.
-    pub(super) async fn settle(&self) -> Result<(), SinkError> {
-        let upto = self.written.load(Ordering::SeqCst);
-        // A full channel means that the thread was woken and has not started, so it will include our line.
-        if let Err(TrySendError::Disconnected(())) = self.wake.try_send(()) {
-            return Err(SinkError::Audit(super::GONE.to_owned()));
-        }
-        let mut synced = self.synced.clone();
-        let there = synced.wait_for(|synced| synced.failed.is_some() || synced.lines >= upto).await;
-        let failed = match &there {
-            Ok(synced) => synced.failed.clone(),
-            Err(_) => Some(super::GONE.to_owned()),
-        };
-        failed.map_or(Ok(()), |why| Err(SinkError::Audit(why)))
+        self.failed.lock().clone()
     }
 }
 
@@ -76,17 +51,20 @@ impl Gathering {
 /// another `Gathering`.
 fn sync(
     sync_log: &impl Fn() -> io::Result<()>,
-    woken: &Receiver<()>,
-    written: &AtomicU64,
-    synced: &watch::Sender<Synced>,
+    lines: &Receiver<(Vec<Written>, Reports)>,
+    failed: &Mutex<Option<SinkError>>,
 ) {
-    while woken.recv().is_ok() {
-        let lines = written.load(Ordering::SeqCst);
-        let failed = sync_log().err().map(|error| error.to_string());
-        synced.send_modify(|so_far| {
-            so_far.lines = lines;
-            so_far.failed = so_far.failed.take().or(failed);
-        });
+    while let Ok((mut written, reports)) = lines.recv() {
+        written.extend(lines.try_iter().flat_map(|(more, _)| more));
+        let synced = sync_log().map_err(|error| SinkError::Audit(error.to_string()));
+        let synced = match (&mut *failed.lock(), synced) {
+            (Some(why), _) => Err(why.clone()),
+            (failed @ None, synced) => {
+                *failed = synced.clone().err();
+                synced
+            }
+        };
+        reports.send(written, &synced);
     }
 }
 
@@ -94,24 +72,38 @@ fn sync(
 mod tests {
     use std::fs::File;
 
+    use super::super::reports::Slip;
     use super::*;
+
+    async fn synced(gathering: &Gathering, calls: usize) -> Vec<Result<(), SinkError>> {
+        let reports = Reports::begin();
+        let slips: Vec<_> = (0..calls).map(|_| Slip::new()).collect();
+        slips.iter().for_each(|slip| gathering.sync(vec![slip.hand()], &reports));
+        futures_util::future::join_all(slips.iter().map(|slip| slip.settle())).await
+    }
 
     #[tokio::test]
     async fn everybody_who_waits_is_told_and_a_failure_is_for_good() {
         let file = tempfile::tempfile().unwrap();
-        let gathering = Gathering::begin(move || file.sync_data());
-        let all = (0..100).map(|_| async {
-            gathering.note();
-            gathering.settle().await
-        });
-        assert!(futures_util::future::join_all(all).await.iter().all(Result::is_ok));
+        let gathering = Gathering::begin(100, move || file.sync_data());
+        assert!(synced(&gathering, 100).await.iter().all(Result::is_ok));
+        assert!(gathering.failure().is_none());
         // A pipe cannot be synced.
         let (pipe, _other) = std::io::pipe().unwrap();
         let pipe = File::from(std::os::fd::OwnedFd::from(pipe));
-        let gathering = Gathering::begin(move || pipe.sync_data());
+        let gathering = Gathering::begin(100, move || pipe.sync_data());
         for _ in 0..2 {
-            gathering.note();
-            assert!(matches!(gathering.settle().await, Err(SinkError::Audit(_))));
+            assert!(matches!(synced(&gathering, 1).await[..], [Err(SinkError::Audit(_))]));
+            assert!(gathering.failure().is_some());
+        }
+    }
+
+    #[tokio::test]
+    async fn after_a_failure_nothing_is_synced_even_if_the_next_sync_succeeds() {
+        let outcomes = Mutex::new(vec![Ok(()), Err(io::ErrorKind::Other.into())]);
+        let gathering = Gathering::begin(100, move || outcomes.lock().pop().unwrap_or(Ok(())));
+        for _ in 0..3 {
+            assert!(matches!(synced(&gathering, 1).await[..], [Err(SinkError::Audit(_))]));
         }
     }
 }

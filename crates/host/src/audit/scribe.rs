@@ -8,22 +8,20 @@
 //! once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::{Duration, Instant};
 
 use converse_engine::SinkError;
 use converse_session::{AuditError, Record};
 use jiff::Timestamp;
-use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use super::gathering::Gathering;
 use super::health::Health;
+use super::reports::{Reports, Slip, Written};
 use crate::world::World;
 
 /// Number of queued sheets; more than concurrent calls are accepted.
-const QUEUE: usize = 32 * 1024;
+pub(super) const QUEUE: usize = 32 * 1024;
 /// Maximum number of sheets that are written together.
 const BATCH: usize = 256;
 /// Time between two attempts to resume a log, and between two looks at whether it failed.
@@ -45,29 +43,15 @@ struct Sheet {
     records: Vec<Record>,
     at: Timestamp,
     durable: bool,
-    slip: Arc<Slip>,
-    is_told: bool,
-}
-
-/// The progress of one caller's sheets. After a failed sheet, no other is written.
-pub(super) struct Slip {
-    handed: AtomicU64,
-    /// Syncs the lines for whose sync the caller waits.
-    unsynced: Mutex<Option<Arc<Gathering>>>,
-    done: watch::Sender<Done>,
-}
-
-#[derive(Debug, Default)]
-struct Done {
-    sheets: u64,
-    failed: Option<SinkError>,
+    written: Written,
 }
 
 impl Scribe {
     /// Starts the thread. It ends when all senders are dropped.
     pub(super) fn begin(book: impl Book + 'static, gathering: Gathering, health: Arc<Health>) -> Self {
         let (sheets, handed) = sync_channel(QUEUE);
-        let writer = Writer { book, gathering: Arc::new(gathering), failed: None, unsynced: None, health };
+        let reports = Reports::begin();
+        let writer = Writer { book, gathering, reports, failed: None, unsynced: None, health };
         // If the thread cannot be started, sending fails and is reported.
         let _ = std::thread::Builder::new().spawn(move || writer.run(&handed));
         Self(sheets)
@@ -81,24 +65,20 @@ impl Scribe {
         slip: &Arc<Slip>,
     ) -> Result<(), SinkError> {
         slip.failed()?;
-        slip.handed.fetch_add(1, Ordering::SeqCst);
-        let sheet = Sheet { records, at: World::now(), durable, slip: Arc::clone(slip), is_told: false };
+        let sheet = Sheet { records, at: World::now(), durable, written: slip.hand() };
         self.0.try_send(Box::new(sheet)).map_err(|error| match error {
-            TrySendError::Full(_) => SinkError::Audit("too many lines are waiting".to_owned()),
-            TrySendError::Disconnected(_) => gone(),
+            TrySendError::Full(_) => super::too_many(),
+            TrySendError::Disconnected(_) => super::gone(),
         })
     }
-}
-
-fn gone() -> SinkError {
-    SinkError::Audit(super::GONE.to_owned())
 }
 
 /// The thread that writes.
 struct Writer<B> {
     book: B,
     /// Syncs the lines that are written now.
-    gathering: Arc<Gathering>,
+    gathering: Gathering,
+    reports: Reports,
     /// Why the log cannot be written, and when it was last tried.
     failed: Option<(SinkError, Instant)>,
     /// When the first line was written since the last sync for which nobody waited.
@@ -124,7 +104,7 @@ impl<B: Book> Writer<B> {
     /// Requests a sync once a second while lines are written: nobody waits for those of calls that only read.
     fn sync_old_lines(&mut self) {
         if self.unsynced.take_if(|since| since.elapsed() >= RETRY).is_some() {
-            self.gathering.begin_sync();
+            self.gathering.sync(Vec::new(), &self.reports);
         }
     }
 
@@ -132,9 +112,9 @@ impl<B: Book> Writer<B> {
     fn write(&mut self, sheets: Vec<Sheet>, handed: &Receiver<Box<Sheet>>) {
         let mut writable = Vec::with_capacity(sheets.len());
         for sheet in sheets {
-            match sheet.slip.failed() {
+            match sheet.written.slip.failed() {
                 Ok(()) => writable.push(sheet),
-                Err(error) => sheet.tell(Err(error)),
+                Err(error) => self.reports.send(vec![sheet.written], &Err(error)),
             }
         }
         let written = self.ready().and_then(|()| match self.append(&writable) {
@@ -149,7 +129,8 @@ impl<B: Book> Writer<B> {
             Err(error @ AuditError::Busy { .. }) => {
                 let error = super::failed(&error);
                 // These sheets were waiting for the same lock.
-                handed.try_iter().take(QUEUE).for_each(|late| late.tell(Err(error.clone())));
+                let late = handed.try_iter().take(QUEUE).map(|late| late.written);
+                self.reports.send(late.collect(), &Err(error.clone()));
                 Err(error)
             }
             Err(error) => {
@@ -157,7 +138,31 @@ impl<B: Book> Writer<B> {
                 self.append(&writable).map_err(|error| super::failed(&error))
             }
         });
-        writable.into_iter().for_each(|sheet| sheet.tell(written.clone()));
+        self.report(writable, written);
+    }
+
+    /// Reports the sheets to their callers, durable ones after the next sync. A caller waits for all its sheets, so those
+    /// before a durable one are reported with it.
+    fn report(&self, sheets: Vec<Sheet>, written: Result<(), SinkError>) {
+        let (mut lines, mut durable) = (Vec::<Written>::new(), Vec::<Written>::new());
+        for sheet in sheets {
+            let earlier = lines.pop_if(|last| Arc::ptr_eq(&last.slip, &sheet.written.slip));
+            let line = match earlier {
+                Some(mut earlier) => {
+                    earlier.join(sheet.written);
+                    earlier
+                }
+                None => sheet.written,
+            };
+            let list = if sheet.durable && written.is_ok() { &mut durable } else { &mut lines };
+            list.push(line);
+        }
+        if !durable.is_empty() {
+            self.gathering.sync(durable, &self.reports);
+        }
+        if !lines.is_empty() {
+            self.reports.send(lines, &written);
+        }
     }
 
     fn append(&mut self, sheets: &[Sheet]) -> Result<(), AuditError> {
@@ -165,10 +170,6 @@ impl<B: Book> Writer<B> {
         if batches.iter().any(|(records, _)| !records.is_empty()) {
             self.book.append(&batches)?;
             self.unsynced.get_or_insert_with(Instant::now);
-        }
-        for sheet in sheets.iter().filter(|sheet| sheet.durable) {
-            self.gathering.note();
-            *sheet.slip.unsynced.lock() = Some(Arc::clone(&self.gathering));
         }
         Ok(())
     }
@@ -189,7 +190,7 @@ impl<B: Book> Writer<B> {
     fn resume(&mut self, why: SinkError) -> Result<(), SinkError> {
         match self.book.resume(&why.to_string()) {
             Ok(gathering) => {
-                self.gathering = Arc::new(gathering);
+                self.gathering = gathering;
                 self.health.resumed(&why);
                 Ok(())
             }
@@ -199,54 +200,6 @@ impl<B: Book> Writer<B> {
                 self.failed = Some((why.clone(), Instant::now()));
                 Err(why)
             }
-        }
-    }
-}
-
-impl Sheet {
-    fn tell(mut self, written: Result<(), SinkError>) {
-        self.is_told = true;
-        self.slip.tell(written);
-    }
-}
-
-/// Fails the sheet if the writer has crashed.
-impl Drop for Sheet {
-    fn drop(&mut self) {
-        if !self.is_told {
-            self.slip.tell(Err(gone()));
-        }
-    }
-}
-
-impl Slip {
-    pub(super) fn new() -> Arc<Self> {
-        let done = watch::Sender::new(Done::default());
-        Arc::new(Self { handed: AtomicU64::new(0), unsynced: Mutex::default(), done })
-    }
-
-    fn tell(&self, written: Result<(), SinkError>) {
-        self.done.send_modify(|done| {
-            done.sheets += 1;
-            done.failed = done.failed.take().or(written.err());
-        });
-    }
-
-    fn failed(&self) -> Result<(), SinkError> {
-        self.done.borrow().failed.clone().map_or(Ok(()), Err)
-    }
-
-    /// Waits until all sheets of this slip are written, and on disk if required.
-    pub(super) async fn settle(&self) -> Result<(), SinkError> {
-        let upto = self.handed.load(Ordering::SeqCst);
-        let mut done = self.done.subscribe();
-        // `self` holds the sender, so this cannot fail.
-        let _ = done.wait_for(|done| done.failed.is_some() || done.sheets >= upto).await;
-        self.failed()?;
-        let unsynced = self.unsynced.lock().take();
-        match unsynced {
-            Some(gathering) => gathering.settle().await,
-            None => Ok(()),
         }
     }
 }
