@@ -4,6 +4,7 @@
 #![expect(deprecated, reason = "SEP-2577 deprecates logging, but clients in use still read it")]
 
 use converse_ensemble::OfferKind;
+use futures_util::FutureExt as _;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
     CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse, GetTaskParams,
@@ -115,9 +116,9 @@ impl ServerHandler for Gateway {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if can_follow(&context) {
-            return self.call_as_task(request, context).await;
+            return self.call_as_task(request, context).boxed().await;
         }
-        self.traced_call(request, context).await
+        self.traced_call(request, context).boxed().await
     }
 
     async fn get_task(
@@ -150,7 +151,7 @@ impl ServerHandler for Gateway {
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let (entries, cursor) =
-            self.list_offers(self.roster_for(&context), OfferKind::Prompts, request).await?;
+            self.list_offers(self.roster_for(&context), OfferKind::Prompts, request).boxed().await?;
         let mut list = ListPromptsResult::with_all_items(entries);
         list.next_cursor = cursor;
         Ok(list)
@@ -162,7 +163,7 @@ impl ServerHandler for Gateway {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let (entries, cursor) =
-            self.list_offers(self.roster_for(&context), OfferKind::Resources, request).await?;
+            self.list_offers(self.roster_for(&context), OfferKind::Resources, request).boxed().await?;
         let mut list = ListResourcesResult::with_all_items(entries);
         list.next_cursor = cursor;
         Ok(list)
@@ -174,7 +175,7 @@ impl ServerHandler for Gateway {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let (entries, cursor) =
-            self.list_offers(self.roster_for(&context), OfferKind::Templates, request).await?;
+            self.list_offers(self.roster_for(&context), OfferKind::Templates, request).boxed().await?;
         let mut list = ListResourceTemplatesResult::with_all_items(entries);
         list.next_cursor = cursor;
         Ok(list)
@@ -185,7 +186,7 @@ impl ServerHandler for Gateway {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        self.prompt_offer(request, &context).await
+        self.prompt_offer(request, &context).boxed().await
     }
 
     async fn read_resource(
@@ -193,7 +194,7 @@ impl ServerHandler for Gateway {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        self.read_offer(request, &context).await
+        self.read_offer(request, &context).boxed().await
     }
 
     async fn complete(
@@ -201,7 +202,7 @@ impl ServerHandler for Gateway {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        self.complete_offer(request, &context).await
+        self.complete_offer(request, &context).boxed().await
     }
 
     async fn subscribe(
@@ -212,7 +213,7 @@ impl ServerHandler for Gateway {
         if is_sessionless(&context) {
             return Err(ErrorData::method_not_found::<SubscribeRequestMethod>());
         }
-        let followed = self.follow(self.roster_for(&context), &request.uri).await?;
+        let followed = self.follow(self.roster_for(&context), &request.uri).boxed().await?;
         let mut subscribed = self.subscribed.lock();
         if subscribed.len() >= MAX_FOLLOWED && !subscribed.contains_key(&request.uri) {
             let text = format!("a client follows {MAX_FOLLOWED} resources at most");
@@ -274,6 +275,27 @@ impl ServerHandler for Gateway {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.listen_to(context).boxed().await
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        let place = KNOWN.iter().position(|known| *known == method);
+        if place.is_some_and(|place| !is_modern(&context) || place >= LEGACY) {
+            let message = format!("invalid parameters of `{method}`");
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let method: String = method.chars().take(100).collect();
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
+    }
+}
+
+impl Gateway {
+    async fn listen_to(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let sink = context.sink().clone();
         let wanted = context.accepted().tools_list_changed == Some(true);
         self.announce_changes();
@@ -302,23 +324,6 @@ impl ServerHandler for Gateway {
         Ok(())
     }
 
-    async fn on_custom_request(
-        &self,
-        request: CustomRequest,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
-        let method = request.method;
-        let place = KNOWN.iter().position(|known| *known == method);
-        if place.is_some_and(|place| !is_modern(&context) || place >= LEGACY) {
-            let message = format!("invalid parameters of `{method}`");
-            return Err(ErrorData::invalid_params(message, None));
-        }
-        let method: String = method.chars().take(100).collect();
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
-    }
-}
-
-impl Gateway {
     pub(crate) async fn traced_call(
         &self,
         request: CallToolRequestParams,

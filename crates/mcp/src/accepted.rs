@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use converse_canister::{Digest, InvokerName};
 use converse_ensemble::{Definition, HoldReason, InvokeError};
+use futures_util::FutureExt as _;
 use tokio::time::timeout;
 
 use crate::error::Failure;
@@ -57,7 +58,7 @@ pub(crate) fn definitions(entries: Entries) -> HashMap<InvokerName, Digest> {
 async fn is_unchanged(link: &Link, tool: &InvokerName, accepted: Digest) -> Result<bool, Failure> {
     let mut seen = link.seen.lock().await;
     if let Some(unseen) = FlagGuard::take(&link.handler.changed.unverified) {
-        *seen = Some(definitions(listing::list(link).await?));
+        *seen = Some(definitions(listing::list(link).boxed().await?));
         unseen.done();
     }
     Ok(seen.as_ref().is_none_or(|seen| seen.get(tool) == Some(&accepted)))

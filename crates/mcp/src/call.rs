@@ -7,6 +7,7 @@ use converse_canister::{Arguments, InvokerName};
 use converse_config::{ArgumentsSchema, Policy};
 use converse_ensemble::{Answer, Context, Invocable, InvokeError};
 use converse_process::NO_DESCRIPTORS;
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, ErrorData};
 use rmcp::service::ServiceError;
@@ -52,7 +53,7 @@ impl McpTool {
             // The call did not reach the server. A restarted server has lost our session or will be back soon, so try
             // once more on a new connection.
             Err(FailedAttempt { is_retryable: true, .. }) => {
-                self.attempt(&context, arguments, Attempt::Last).await.map_err(|failed| failed.error)
+                self.attempt(&context, arguments, Attempt::Last).boxed().await.map_err(|failed| failed.error)
             }
             attempted => attempted.map_err(|failed| failed.error),
         }
@@ -88,7 +89,7 @@ impl McpTool {
                 let verbatim = context.host.is_verbatim().then(|| text.into());
                 Ok(Answer { verbatim, ..answer })
             }
-            Err(RequestError::Unsent) => Err(unsent(&link).await.into()),
+            Err(RequestError::Unsent) => Err(unsent(&link).boxed().await.into()),
             Err(RequestError::Cancelled) => Err(cancelled().into()),
             Err(RequestError::TimedOut(limit)) => {
                 self.server.late(&link);
@@ -110,7 +111,7 @@ impl McpTool {
             }
             Err(RequestError::Failed(error)) => {
                 let is_new = which == Attempt::Last || link.begun >= begun;
-                Err(self.failed(&link, error, is_new).await)
+                Err(self.failed(&link, error, is_new).boxed().await)
             }
         }
     }

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use converse_ensemble::CallClient;
+use futures_util::FutureExt as _;
 use rmcp::ErrorData;
 use rmcp::model::{ClientRequest, ErrorCode};
 use rmcp::service::ServiceError;
@@ -103,7 +104,7 @@ impl Link {
             let text = match self.round(next, in_flight).await {
                 Ok(text) => text,
                 Err(RequestError::Failed(ServiceError::McpError(error))) if round < MAX_ROUNDS => {
-                    if !self.agreed_to_open(&error, in_flight).await {
+                    if !self.agreed_to_open(&error, in_flight).boxed().await {
                         self.hand_on_error(&error, in_flight);
                         return Err(RequestError::Failed(ServiceError::McpError(error)));
                     }
@@ -126,7 +127,7 @@ impl Link {
             }
             in_a_row = if wanted.questions.is_empty() { in_a_row + 1 } else { 0 };
             let answers =
-                self.while_in_flight(in_flight, self.answers(&wanted, in_a_row, in_flight)).await??;
+                self.while_in_flight(in_flight, self.answers(&wanted, in_a_row, in_flight).boxed()).await??;
             next = with_answers(request.clone(), answers, wanted.state);
         }
         let text = format!("the server asked for input more than {MAX_ROUNDS} times before it answered");

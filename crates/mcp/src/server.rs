@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use converse_config::Protocol;
 use converse_ensemble::{InvokeError, Upstream};
+use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
@@ -217,10 +218,10 @@ impl Server {
             return Ok(link);
         }
         if let Some(upstream) = &self.kept {
-            return self.kept_link(upstream, deadline).await;
+            return self.kept_link(upstream, deadline).boxed().await;
         }
         let limit = deadline.min(Instant::now() + self.connect_timeout);
-        let reopened = timeout_at(limit, self.reopen()).await;
+        let reopened = timeout_at(limit, self.reopen().boxed()).await;
         reopened.unwrap_or_else(|_| Err(not_sent("the server was not connected in time")))
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use converse_ensemble::ToolProgress;
+use futures_util::FutureExt as _;
 use rmcp::RoleClient;
 use rmcp::model::{
     CancelTaskParams, CancelTaskRequest, ClientRequest, ErrorCode, GetTaskParams, GetTaskRequest,
@@ -43,7 +44,7 @@ impl Link {
         in_flight.host.hand_on(json!({ "resultType": "task" }));
         let begun = in_flight.clock.now();
         let mut running = RunningTask { peer: &self.peer, id: Some(task.id().to_owned()) };
-        let ended = self.poll_to_end(&mut task, in_flight).await;
+        let ended = self.poll_to_end(&mut task, in_flight).boxed().await;
         match ended {
             // Only a task that failed ends with an error of the server (see `lost`).
             Ok(_) | Err(RequestError::Failed(ServiceError::McpError(_))) => running.id = None,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use converse_gateway::{
     Admitted, Counters, RefusalReason, Remote, Sessions, StreamEnd, TEXT_TYPE, accept_body,
 };
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -213,7 +214,8 @@ impl HttpState {
             return reply(StatusCode::OK, "application/json", issuer.metadata().to_string());
         }
         if let Some(front) = self.front.as_ref().filter(|front| front.serves(path)) {
-            return self.answer_front(request, front).await;
+            // Boxed, so that a call of a tool does not pay for its size.
+            return self.answer_front(request, front).boxed().await;
         }
         let is_metrics = path == METRICS && serves_metrics;
         let view = path.strip_prefix(PATH).and_then(|rest| rest.strip_prefix('/')).map(str::to_owned);
