@@ -45,13 +45,16 @@ impl Clients {
     }
 }
 
+/// How long idle connections to providers and telemetry collectors are kept.
+pub(crate) const KEEP_IDLE: Duration = Duration::from_secs(90);
+
 /// The configuration of a client.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientPlan {
     pub connect_timeout: Duration,
     pub redirects: Redirects,
-    /// Idle connections kept open.
-    pub reuse: bool,
+    /// How long an idle connection may be used again; zero closes each after its response.
+    pub keep_idle: Duration,
 }
 
 impl ClientPlan {
@@ -81,7 +84,10 @@ impl ClientPlan {
                 Redirects::SameOrigin => same_origin(),
                 Redirects::Never => redirect::Policy::none(),
             });
-        if self.reuse { builder } else { builder.pool_max_idle_per_host(0) }
+        match self.keep_idle {
+            Duration::ZERO => builder.pool_max_idle_per_host(0),
+            idle => builder.pool_idle_timeout(idle),
+        }
     }
 }
 

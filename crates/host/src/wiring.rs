@@ -46,6 +46,9 @@ use lock_notices::LockNotices;
 
 /// Limit for a connection to a server of HTTP tools. The limit for connecting an ensemble is its own.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection to a server may be idle and still be used. Servers keep theirs for 5 s and more, so one that was
+/// used so recently is closed only by a server that ends; a call that is sent at that moment has an unknown outcome.
+const KEEP_IDLE_TO_SERVER: Duration = Duration::from_secs(1);
 
 /// The parameters of connecting.
 pub struct Wiring<'a> {
@@ -562,11 +565,9 @@ fn required_failure(plans: &[&EnsemblePlan], failures: &[ConnectError]) -> Optio
     Some(failure.hint(format!("{} requires it", plan.origin)))
 }
 
-/// Connections are not reused: a server that sends an answer and then waits for its acknowledgement would delay each
-/// one by 40 ms.
 fn clients_of_servers() -> Clients {
-    let redirects = Redirects::SameOrigin;
-    Clients::new(ClientPlan { connect_timeout: CONNECT_TIMEOUT, redirects, reuse: false })
+    let (redirects, keep_idle) = (Redirects::SameOrigin, KEEP_IDLE_TO_SERVER);
+    Clients::new(ClientPlan { connect_timeout: CONNECT_TIMEOUT, redirects, keep_idle })
 }
 
 /// Returns the paths that no tool may write to: configuration, sessions, trust, tool lists, and those of the catalogue.
