@@ -7,7 +7,7 @@ use std::time::Duration;
 use converse_canister::Digest;
 use converse_config::lock::{OfferList, PinnedEnsemble, PinnedTool, digest};
 use converse_ensemble::{HoldReason, OfferKind, Pins, ServerNotice};
-use converse_text::uri_template::fits;
+use converse_text::uri_template::{fits, may_fit};
 use parking_lot::Mutex;
 use rmcp::model::{ClientRequest, Reference};
 use serde_json::value::RawValue;
@@ -179,16 +179,17 @@ impl Server {
             return Ok(held);
         }
         let templates = self.digests(OfferList::Templates).await?;
-        let fitting = templates.iter().filter(|(template, _)| fits(template, uri));
-        let of_templates: Vec<Option<HoldReason>> = fitting
-            .map(|(template, now)| pins.hold_reason(OfferList::Templates, template, Some(*now)))
-            .collect();
-        if of_templates.contains(&None) {
+        let reason = |(template, now): (&String, &Digest)| {
+            pins.hold_reason(OfferList::Templates, template, Some(*now))
+        };
+        if templates.iter().any(|one| fits(one.0, uri) && reason(one).is_none()) {
             return Ok(None);
         }
-        // If the server says nothing about the resource, there is nothing to accept but its template.
+        // If the server says nothing about the resource, there is nothing to accept but its template. A server may take
+        // values that its template does not show.
         let is_listed = self.lists(OfferList::Resources, uri).await?;
-        Ok(if is_listed { held } else { of_templates.into_iter().flatten().next() })
+        let mut of_templates = templates.iter().filter(|(template, _)| may_fit(template, uri));
+        Ok(if is_listed { held } else { of_templates.find_map(reason) })
     }
 
     async fn lists(&self, list: OfferList, name: &str) -> Result<bool, OfferError> {

@@ -282,7 +282,11 @@ fn changing(era: fn(&Value) -> Act, changed: &Arc<AtomicBool>) -> Fixture {
         let template = |uri: &str, said: &str| json!({ "uriTemplate": uri, "name": said });
         let mut templates = vec![template("x://t/{id}", "t"), template("x://c/{id}", said)];
         if changed {
-            templates.push(template("n://{+path}", "New"));
+            templates.extend([
+                template("n://{+path}", "New"),
+                template("s://{+path}/a/{id}", "New"),
+                template("v://{id}", "New"),
+            ]);
             prompts.push(prompt("new", "New"));
             resources.extend([resource("y://new", "New"), resource("x://t/1", "New")]);
         }
@@ -360,6 +364,8 @@ async fn what_was_not_accepted_is_neither_listed_nor_requested() {
             // They fit a template that is held back.
             ("x://c/1", Some("not what it was when it was accepted")),
             ("n://any/thing", Some("never accepted")),
+            ("s://1/a/2/a/3", Some("never accepted")),
+            ("v://1/2", Some("never accepted")),
             // The server says nothing about it.
             ("z://unlisted", None),
         ] {
