@@ -75,24 +75,27 @@ impl<K: Clone + Eq + Hash> Budgets<K> {
         let now = Instant::now();
         let mut taken = self.taken.lock();
         let spending = taken.of(key, now);
-        let BudgetPlan { calls_per_minute, cost_per_day, bytes_per_day } = plan;
         let tomorrow = (spending.since + DAY).saturating_duration_since(now);
-        if cost_per_day.is_some_and(|limit| spending.cost >= limit) {
+        if plan.cost_per_day.is_some_and(|limit| spending.cost >= limit) {
             return Err(Exceeded { limit: "cost_per_day", retry_after: tomorrow });
         }
-        if bytes_per_day.is_some_and(|limit| spending.bytes >= limit) {
+        if plan.bytes_per_day.is_some_and(|limit| spending.bytes >= limit) {
             return Err(Exceeded { limit: "bytes_per_day", retry_after: tomorrow });
         }
-        if let Some(calls) = calls_per_minute {
-            let each = MINUTE / calls.max(1);
-            let even = spending.even.max(now) + each;
-            let ahead = even.saturating_duration_since(now);
-            if ahead > MINUTE {
-                return Err(Exceeded { limit: "calls_per_minute", retry_after: ahead - MINUTE });
-            }
-            spending.even = even;
+        spending.pace(plan, now)
+    }
+
+    /// Takes a repetition of what `key` has paid for: only the calls of a minute limit it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if that limit is reached. Nothing is taken then.
+    pub(crate) fn repeat(&self, key: &K) -> Result<(), Exceeded> {
+        let (plan, now) = (*self.plan.lock(), Instant::now());
+        match plan.calls_per_minute {
+            Some(_) => self.taken.lock().of(key, now).pace(plan, now),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Adds what a call of `key` has taken. The bytes are counted only if they are limited.
@@ -127,6 +130,19 @@ impl<K: Clone + Eq + Hash> Taken<K> {
 }
 
 impl Spending {
+    /// Takes one call of the minute.
+    fn pace(&mut self, plan: BudgetPlan, now: Instant) -> Result<(), Exceeded> {
+        let Some(calls) = plan.calls_per_minute else { return Ok(()) };
+        let each = MINUTE / calls.max(1);
+        let even = self.even.max(now) + each;
+        let ahead = even.saturating_duration_since(now);
+        if ahead > MINUTE {
+            return Err(Exceeded { limit: "calls_per_minute", retry_after: ahead - MINUTE });
+        }
+        self.even = even;
+        Ok(())
+    }
+
     /// Returns whether nothing of the budget is taken any more.
     fn is_whole(&self, now: Instant) -> bool {
         let is_new_day = now.saturating_duration_since(self.since) >= DAY;

@@ -184,12 +184,19 @@ impl Gateway {
     /// Takes a call from the budgets of its principal and of the view.
     pub(crate) fn within_budget(&self, principal: &Principal) -> Result<(), ErrorData> {
         let admitted = self.shared.budgets.admit(principal).and_then(|()| self.view.budget.admit(&()));
-        admitted.map_err(|Exceeded { limit, retry_after }| {
-            let wait = retry_after.as_secs_f64().ceil();
-            let text =
-                format!("the limit `{limit}` is reached; nothing was run; try again in {wait} seconds");
-            self.not_accepted(LIMITED, &text, limit, retry_after)
-        })
+        admitted.map_err(|exceeded| self.limited(exceeded))
+    }
+
+    /// Takes a repetition of a result, which its call has paid for.
+    pub(crate) fn repeated(&self, principal: &Principal) -> Result<(), ErrorData> {
+        let admitted = self.shared.budgets.repeat(principal).and_then(|()| self.view.budget.repeat(&()));
+        admitted.map_err(|exceeded| self.limited(exceeded))
+    }
+
+    fn limited(&self, Exceeded { limit, retry_after }: Exceeded) -> ErrorData {
+        let wait = retry_after.as_secs_f64().ceil();
+        let text = format!("the limit `{limit}` is reached; nothing was run; try again in {wait} seconds");
+        self.not_accepted(LIMITED, &text, limit, retry_after)
     }
 
     /// Counts a call that is answered at once, and returns its error.

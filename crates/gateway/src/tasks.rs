@@ -90,8 +90,8 @@ enum End {
 pub(crate) struct Polled {
     task: Task,
     payload: Payload,
-    /// The bytes of a result that the client has got before.
-    pub(crate) repeated: Option<usize>,
+    /// Whether the client has got the end before.
+    pub(crate) is_repeated: bool,
 }
 
 #[derive(Debug)]
@@ -158,9 +158,8 @@ impl Tasks {
     /// Returns the state of a task of this principal.
     pub(crate) fn state(&self, id: &str, principal: &Principal, now: Moment) -> Option<Polled> {
         self.with(id, principal, now, |entry| {
-            let repeated = entry.fetched.then(|| entry.bytes());
-            entry.fetched = entry.end.is_some();
-            Polled { task: entry.task(id), payload: entry.payload(), repeated }
+            let is_repeated = std::mem::replace(&mut entry.fetched, entry.end.is_some());
+            Polled { task: entry.task(id), payload: entry.payload(), is_repeated }
         })
     }
 

@@ -140,17 +140,17 @@ async fn tasks_their_results_and_their_time_are_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_is_parsed_by_its_poll_and_counted_when_it_is_fetched_again() {
+async fn a_result_is_parsed_by_its_poll_and_known_when_it_is_fetched_again() {
     let (tasks, now, owner) = (Tasks::default(), Moment::now(), Principal::Owner);
     began(&tasks, "a", &owner, now).unwrap();
-    assert_eq!(tasks.state("a", &owner, now).unwrap().repeated, None);
+    assert!(!tasks.state("a", &owner, now).unwrap().is_repeated);
     tasks.end("a", &text("x"), now);
     let [first, second] = [(); 2].map(|()| tasks.state("a", &owner, now).unwrap());
     let (Payload::Result(text), Payload::Result(again)) = (&first.payload, &second.payload) else {
         panic!("it is parsed while the tasks are locked: {first:?}");
     };
     assert!(Arc::ptr_eq(text, again));
-    assert_eq!((first.repeated, second.repeated), (None, Some(text.len())));
+    assert_eq!((first.is_repeated, second.is_repeated), (false, true));
     let over = serde_json::to_value(second.into_task()).unwrap();
     assert_eq!(over["result"]["content"][0]["text"], "x");
 }

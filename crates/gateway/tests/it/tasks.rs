@@ -91,7 +91,7 @@ async fn a_client_that_follows_tasks_polls_the_result_of_its_call() {
 }
 
 #[tokio::test]
-async fn a_result_that_is_fetched_again_counts_as_a_call() {
+async fn a_result_that_is_fetched_again_counts_as_a_call_of_the_minute_only() {
     let budget = BudgetPlan { calls_per_minute: Some(3), ..BudgetPlan::default() };
     let stage = Set { of_two: vec!["works".to_owned()], budget, ..Set::default() }.up().await;
     let mut client = stage.client();
@@ -102,19 +102,16 @@ async fn a_result_that_is_fetched_again_counts_as_a_call() {
     }
     let refused = asked(&mut client, 2, "tasks/get", json!({ "taskId": task })).await;
     assert_eq!(refused["error"]["code"], -32051, "{refused}");
-    let budget = BudgetPlan { bytes_per_day: Some(200), ..BudgetPlan::default() };
+    let budget = BudgetPlan { bytes_per_day: Some(1), ..BudgetPlan::default() };
     let stage = Set { of_two: vec!["works".to_owned()], budget, ..Set::default() }.up().await;
     let mut client = stage.client();
     let task = begun(&mut client, 1, "").await;
-    let polled = async |client: &mut Client| {
-        asked(client, 2, "tasks/get", json!({ "taskId": task })).await["error"]["code"] == -32051
-    };
-    until(&mut client, &task, "completed").await;
-    let mut fetched = 0;
-    while !polled(&mut client).await {
-        fetched += 1;
-        assert!(fetched < 100, "its bytes are not counted");
+    let over = until(&mut client, &task, "completed").await;
+    client.request(3, "tools/call", works("", follower())).await;
+    while client.answer(3).await["error"]["code"] != -32051 {
+        client.request(3, "tools/call", works("", follower())).await;
     }
+    assert_eq!(until(&mut client, &task, "completed").await, over, "it is paid for");
 }
 
 #[tokio::test]
