@@ -19,8 +19,9 @@ use crate::call_trace::CallTrace;
 use crate::caller::Caller;
 use crate::calling_client::{CallingClient, Round};
 use crate::content;
+use crate::counters::Call;
 use crate::gateway::Gateway;
-use crate::principal::Principal;
+use crate::principal::{Admitted, Principal};
 use crate::queue::{Flow, Full, QueueSlot};
 use crate::raw_arguments::RawArguments;
 use crate::search::{self, CALL, FIND};
@@ -48,9 +49,18 @@ pub(crate) struct Target<'a> {
     pub(crate) fixed: Option<&'a Map<String, Value>>,
 }
 
-impl Target<'_> {
-    fn ensemble(&self) -> &str {
-        self.qualified.split('.').next().unwrap_or_default()
+/// The turn of a call. It has its place until this is dropped.
+pub(crate) struct Turn<'a> {
+    counted: Call,
+    /// Whether it waited, so that a reload may have changed what it runs.
+    pub(crate) has_waited: bool,
+    _slot: QueueSlot<'a>,
+}
+
+impl Turn<'_> {
+    /// The call does not run.
+    pub(crate) fn unused(self, outcome: Outcome) {
+        self.counted.ended(outcome);
     }
 }
 
@@ -94,6 +104,21 @@ impl Gateway {
             let why = self.view.hold_reason(&served, &request.name);
             return Err(self.unknown_tool(&request, why, sink.as_ref()).await);
         };
+        let waiting = self.wait_for_turn((&name.shown, &name.qualified), &arguments, sink.as_ref(), context);
+        let turn = waiting.await?;
+        // A reload may have changed it meanwhile.
+        let now = self.served_tools();
+        let name = match now.find(&request.name) {
+            Some(one) if one.qualified == name.qualified => one,
+            other => {
+                turn.unused(Outcome::NoSuchTool);
+                let why = match other {
+                    Some(_) => Some(format!("`{}` is another tool now; nothing was run", request.name)),
+                    None => self.view.hold_reason(&now, &request.name),
+                };
+                return Err(self.unknown_tool(&request, why, sink.as_ref()).await);
+            }
+        };
         let round = (request.input_responses.take().unwrap_or_default(), request.request_state.take());
         let target = Target {
             shown: &name.shown,
@@ -102,7 +127,7 @@ impl Gateway {
             fixed: Some(&name.fixed),
         };
         let Ended { report, asking, .. } =
-            self.run_in_turn(&target, arguments, round, sink.as_ref(), context).await?;
+            self.run_in_turn(turn, &target, arguments, round, sink.as_ref(), context).await?;
         if let Some(asking) = asking {
             return Ok(CallToolResponse::InputRequired(asking));
         }
@@ -144,25 +169,47 @@ impl Gateway {
         self.shared.parts.audit.sink_for(&caller)
     }
 
-    /// Runs a tool when it is its turn, counts it and records it.
+    /// Waits for the turn of a call of this tool (its names in the roster), and counts the call from now on.
+    pub(crate) async fn wait_for_turn<'a>(
+        &'a self,
+        (shown, qualified): (&str, &str),
+        arguments: &RawArguments,
+        sink: &dyn Sink,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Turn<'a>, ErrorData> {
+        let principal = Principal::of(context);
+        let ensemble = qualified.split('.').next().unwrap_or_default();
+        let flow = Flow { tool: shown, ensemble, principal: &principal };
+        let entered = self.shared.queue.enter(flow, arguments.weight());
+        let slot = entered.map_err(|full| self.not_accepted(BUSY, full.message(), "queue", RETRY_SOON))?;
+        let has_waited = matches!(slot, QueueSlot::Waiting(_));
+        let counted = self.shared.counters.call(shown, self.view.name());
+        let Some(slot) = self.wait_for_slot(slot, context).await else {
+            counted.ended(Outcome::Cancelled);
+            let text = "cancelled while waiting; nothing was run";
+            return Err(self.ended_in_queue((shown, Outcome::Cancelled), text, sink).await);
+        };
+        let turn = Turn { counted, has_waited, _slot: slot };
+        if has_waited && Admitted::is_revoked(context) {
+            turn.unused(Outcome::Refused);
+            let text = "the access of this client was taken back; nothing was run";
+            return Err(self.ended_in_queue((shown, Outcome::Refused), text, sink).await);
+        }
+        Ok(turn)
+    }
+
+    /// Runs a tool whose turn it is, and records it.
     pub(crate) async fn run_in_turn(
         &self,
+        turn: Turn<'_>,
         target: &Target<'_>,
         arguments: RawArguments,
         round: Round,
         sink: &dyn Sink,
         context: &RequestContext<RoleServer>,
     ) -> Result<Ended, ErrorData> {
-        let principal = Principal::of(context);
-        let bytes = arguments.len();
-        let flow = Flow { tool: target.shown, ensemble: target.ensemble(), principal: &principal };
-        let entered = self.shared.queue.enter(flow, arguments.weight());
-        let slot = entered.map_err(|full| self.not_accepted(BUSY, full.message(), "queue", RETRY_SOON))?;
-        let counted = self.shared.counters.call(target.shown, self.view.name());
-        let Some(_slot) = self.wait_for_slot(slot, context).await else {
-            counted.ended(Outcome::Cancelled);
-            return Err(self.cancelled_in_queue(target.shown, sink).await);
-        };
+        let (principal, bytes) = (Principal::of(context), arguments.len());
+        let Turn { counted, _slot, .. } = turn;
         let mut ended = self.run(target, arguments, round, sink, context).await.map_err(|error| {
             tracing::error!(%error, "a call could not be recorded");
             // A call runs only if its start was recorded, but the record of its end may have failed.
@@ -296,11 +343,15 @@ impl Gateway {
         arguments.err().unwrap_or_else(|| ErrorData::invalid_params(text, None))
     }
 
-    /// Records a call that was cancelled while it waited, and returns the error for the client.
-    async fn cancelled_in_queue(&self, shown: &str, sink: &dyn Sink) -> ErrorData {
-        let text = "cancelled while waiting; nothing was run";
-        let arguments = self.record_unrun(shown, Outcome::Cancelled, text, sink).await;
-        arguments.err().unwrap_or_else(|| ErrorData::new(BUSY, text, None))
+    /// Records a call that ended while it waited, and returns the error for the client.
+    pub(crate) async fn ended_in_queue(
+        &self,
+        (shown, outcome): (&str, Outcome),
+        text: &'static str,
+        sink: &dyn Sink,
+    ) -> ErrorData {
+        let recorded = self.record_unrun(shown, outcome, text, sink).await;
+        recorded.err().unwrap_or_else(|| ErrorData::new(BUSY, text, None))
     }
 
     async fn record_unrun(

@@ -251,7 +251,7 @@ impl ServerHandler for Gateway {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let takes_logs = Principal::among(&context.extensions) == Principal::Owner;
+        let principal = Principal::among(&context.extensions);
         let (gateway, peer) = (self.clone(), context.peer);
         let client = peer.clone();
         let notify = move || {
@@ -262,7 +262,7 @@ impl ServerHandler for Gateway {
         tokio::spawn(async move {
             tokio::select! {
                 () = gateway.notify_changes(notify, || peer.is_transport_closed()) => {}
-                () = gateway.pass_notices(|ensemble, notice| gateway.notify(&peer, takes_logs, ensemble, notice)) => {}
+                () = gateway.pass_notices(|ensemble, notice| gateway.notify(&peer, &principal, ensemble, notice)) => {}
             }
         });
     }
@@ -313,13 +313,14 @@ impl Gateway {
                 Err(error) => tracing::debug!(%error, "a resource cannot be subscribed to"),
             }
         }
-        let sink = context.sink();
+        let (sink, principal) = (context.sink(), Principal::of(request));
+        let followed = (&principal, followed.as_slice());
         tokio::select! {
             () = context.cancelled() => {}
             () = self.closing() => {}
             () = Admitted::stream_end(context.request_context()) => {}
             () = self.notify_changes(notify, || peer.is_transport_closed()) => {}
-            () = self.pass_notices(|ensemble, notice| self.notify_listener(sink, &followed, ensemble, notice)) => {}
+            () = self.pass_notices(|ensemble, notice| self.notify_listener(sink, followed, ensemble, notice)) => {}
         }
         Ok(())
     }

@@ -70,17 +70,23 @@ impl Gateway {
         }
     }
 
-    /// Sends a notice to a client of the older era. `takes_logs`: whether log messages that belong to no call are for it.
+    /// Returns whether a notice is about a resource that a client follows and may read by the rules as they are now.
+    fn concerns(&self, principal: &Principal, followed: Option<&Followed>, ensemble: &str) -> bool {
+        let judge = |one: &Followed| self.judge_reading(self.view.roster_for(principal), ensemble, &one.uri);
+        followed.is_some_and(|one| one.is_at(ensemble) && judge(one).is_ok())
+    }
+
+    /// Sends a notice to a client of the older era. Log messages that belong to no call are for the owner.
     pub(crate) async fn notify(
         &self,
         peer: &Peer<RoleServer>,
-        takes_logs: bool,
+        principal: &Principal,
         ensemble: String,
         notice: ServerNotice,
     ) -> bool {
         match notice {
             // They may speak of what other clients do.
-            ServerNotice::Log(_) if !takes_logs => true,
+            ServerNotice::Log(_) if *principal != Principal::Owner => true,
             ServerNotice::Log(log) => {
                 let lowest = self.log_threshold().load(Ordering::Relaxed);
                 if (logging_level(log.level) as u8) < lowest {
@@ -91,7 +97,7 @@ impl Gateway {
             ServerNotice::Changed(OfferKind::Prompts) => peer.notify_prompt_list_changed().await.is_ok(),
             ServerNotice::Changed(_) => peer.notify_resource_list_changed().await.is_ok(),
             ServerNotice::Updated { uri }
-                if self.subscribed.lock().get(&uri).is_some_and(|one| one.is_at(&ensemble)) =>
+                if self.concerns(principal, self.subscribed.lock().get(&uri), &ensemble) =>
             {
                 peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await.is_ok()
             }
@@ -100,11 +106,11 @@ impl Gateway {
     }
 
     /// Sends a notice to a client of the newer era, if its subscription wants it.
-    /// `followed`: the resources that it follows and may read.
+    /// `followed`: the resources that it follows.
     pub(crate) async fn notify_listener(
         &self,
         sink: &SubscriptionSink,
-        followed: &[Followed],
+        (principal, followed): (&Principal, &[Followed]),
         ensemble: String,
         notice: ServerNotice,
     ) -> bool {
@@ -119,7 +125,7 @@ impl Gateway {
                 sink.notify_resource_list_changed().await.is_ok()
             }
             ServerNotice::Updated { uri }
-                if followed.iter().any(|one| one.uri == uri && one.is_at(&ensemble)) =>
+                if self.concerns(principal, followed.iter().find(|one| one.uri == uri), &ensemble) =>
             {
                 sink.notify_resource_updated(uri).await.is_ok()
             }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use converse_canister::Digest;
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::model::Extensions;
@@ -37,11 +38,11 @@ impl Principal {
 
 /// The end of streams that would be endless.
 pub trait StreamEnd: Send + Sync {
-    /// Resolves at shutdown, or when the token of the request is no longer valid.
+    /// Resolves at shutdown, or when the token of the request is no longer valid or no longer leads here.
     fn reached(&self) -> BoxFuture<'_, ()>;
 
-    /// Resolves when the token of the request is taken back; never at the end of its time, after which a client uses a new
-    /// one.
+    /// Resolves when the token of the request is taken back or no longer leads here; never at the end of its time, after
+    /// which a client uses a new one.
     fn revoked(&self) -> BoxFuture<'_, ()>;
 }
 
@@ -67,6 +68,11 @@ impl Admitted {
             Some(admitted) => admitted.end.reached().await,
             None => std::future::pending().await,
         }
+    }
+
+    /// Returns whether the token of a request was taken back since. That of a request over stdio cannot be.
+    pub(crate) fn is_revoked(context: &RequestContext<RoleServer>) -> bool {
+        Self::of(context).is_some_and(|admitted| admitted.end.revoked().now_or_never().is_some())
     }
 }
 

@@ -116,19 +116,32 @@ impl Gateway {
         let readers = roster.readers();
         let qualified = format!("{}.{}", reader.0, reader.1);
         let shown = shown_name(&readers, &qualified)?;
-        let target = Target { shown: &shown, qualified: &qualified, roster: &readers, fixed: None };
         let arguments = RawArguments::new(&params.to_string(), 0);
-        self.run_in_turn(&target, arguments, round, sink.as_ref(), context).await
+        let turn = self.wait_for_turn((&shown, &qualified), &arguments, sink.as_ref(), context).await?;
+        // A reload may have replaced the server meanwhile, or taken it away.
+        let readers = if turn.has_waited { roster.readers() } else { readers };
+        if turn.has_waited && shown_name(&readers, &qualified).is_err() {
+            turn.unused(Outcome::NoSuchTool);
+            let text = "the server is not served any more; nothing was run";
+            return Err(self.ended_in_queue((&shown, Outcome::NoSuchTool), text, sink.as_ref()).await);
+        }
+        let target = Target { shown: &shown, qualified: &qualified, roster: &readers, fixed: None };
+        self.run_in_turn(turn, &target, arguments, round, sink.as_ref(), context).await
     }
 
     /// Returns the ensemble whose resource the rules allow to be read, for a subscription.
     pub(crate) async fn readable(&self, roster: &Roster, uri: &str) -> Result<String, ErrorData> {
         let Some(ensemble) = self.owner_of(roster, uri).await else { return Err(no_resource(uri)) };
+        self.judge_reading(roster, &ensemble, uri).map(|()| ensemble)
+    }
+
+    /// Checks whether the rules, as they are now, allow a resource of this ensemble to be read.
+    pub(crate) fn judge_reading(&self, roster: &Roster, ensemble: &str, uri: &str) -> Result<(), ErrorData> {
         let readers = roster.readers();
         let shown = shown_name(&readers, &format!("{ensemble}.{READ_RESOURCE}"))?;
         let arguments = Arguments::parse(&json!({ "uri": uri }).to_string());
         match readers.judge(&self.invocation(&shown, arguments)) {
-            Verdict::Allowed(_) => Ok(ensemble),
+            Verdict::Allowed(_) => Ok(()),
             Verdict::Answered(denied) => Err(ErrorData::new(REFUSED, text_of(&denied.result), None)),
             Verdict::Ask(pending) => {
                 let text = format!("reading it needs an approval; `--allow '{}'` gives it", pending.tool());

@@ -6,6 +6,7 @@ use converse_canister::ViewName;
 use converse_config::ViewPlan;
 use converse_ensemble::{Offer, Roster};
 use parking_lot::{Mutex, RwLock};
+use tokio::sync::watch;
 
 use crate::budgets::Budgets;
 use crate::principal::Principal;
@@ -32,19 +33,26 @@ impl UnknownView {
 
 /// The views as the settings have them now. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct ViewPlans(Arc<RwLock<Arc<[ViewPlan]>>>);
+pub struct ViewPlans(Arc<watch::Sender<Arc<[ViewPlan]>>>);
 
 impl ViewPlans {
     pub fn new(plans: Vec<ViewPlan>) -> Self {
-        Self(Arc::new(RwLock::new(plans.into())))
+        Self(Arc::new(watch::Sender::new(plans.into())))
     }
 
     pub fn all(&self) -> Arc<[ViewPlan]> {
-        Arc::clone(&self.0.read())
+        Arc::clone(&self.0.borrow())
     }
 
-    pub(crate) fn replace(&self, plans: Vec<ViewPlan>) {
-        *self.0.write() = plans.into();
+    /// Resolves when the views are as wanted.
+    pub async fn until(&self, is_wanted: impl Fn(&[ViewPlan]) -> bool) {
+        // The sender lives as long as `self`, so there is no error.
+        let _ = self.0.subscribe().wait_for(|views| is_wanted(views)).await;
+    }
+
+    /// Serves other views from now on.
+    pub fn replace(&self, plans: Vec<ViewPlan>) {
+        self.0.send_replace(plans.into());
     }
 }
 

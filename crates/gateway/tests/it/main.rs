@@ -7,6 +7,7 @@ mod calls;
 mod clients;
 mod lines;
 mod offers;
+mod reload;
 mod stage;
 mod tasks;
 mod traces;

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use crate::stage::{Client, Library, Set, allow, modern};
 
-fn libraries() -> [Option<Library>; 2] {
+pub(crate) fn libraries() -> [Option<Library>; 2] {
     let one = Library {
         resources: vec!["x://a", "x://shared"],
         templates: vec!["x://t/{id}"],

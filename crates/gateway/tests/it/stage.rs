@@ -199,6 +199,8 @@ pub(crate) struct Library {
     pub(crate) notices: NoticeSender,
     /// `level X`, `+URI` and `-URI` that it was asked for.
     pub(crate) asked: Arc<Mutex<Vec<String>>>,
+    /// What texts of its resources end with.
+    pub(crate) edition: &'static str,
     /// Number of lists that it was asked for.
     pub(crate) listed: Arc<AtomicUsize>,
     /// Refuses subscriptions, once it is notified.
@@ -208,6 +210,7 @@ pub(crate) struct Library {
 struct Reads {
     reader: &'static str,
     ensemble: String,
+    edition: &'static str,
 }
 
 impl Invocable for Reads {
@@ -223,7 +226,8 @@ impl Invocable for Reads {
                 Err(InvokeError::Invalid("it is not there".to_owned()))
             }
             READ_RESOURCE => {
-                Ok(json!({ "contents": [{ "uri": uri, "text": format!("of {by}") }], "ttlMs": 7 }))
+                Ok(json!({ "contents": [{ "uri": uri, "text": format!("of {by}{}", self.edition) }],
+                    "ttlMs": 7 }))
             }
             GET_PROMPT => {
                 let text = format!(
@@ -265,7 +269,8 @@ impl Relay for Hands {
 
     fn readers(&self, ensemble: &Ensemble) -> Vec<Tool> {
         let reader = |reader: &'static str| {
-            let invocable = Arc::new(Reads { reader, ensemble: ensemble.name.to_string() });
+            let edition = self.library.as_ref().unwrap().edition;
+            let invocable = Arc::new(Reads { reader, ensemble: ensemble.name.to_string(), edition });
             let (invoker, schema) = (reader.to_owned().try_into().unwrap(), json!({ "type": "object" }));
             ensemble.tool(&invoker, "reads".to_owned(), schema, Policy::default(), false, invocable)
         };
@@ -390,6 +395,8 @@ impl Heard {
 /// A gateway over two ensembles: `one` with all tools, `two` with `other` (and `echo`, if names may clash).
 pub(crate) struct Stage {
     pub(crate) gateway: Gateway,
+    /// What the gateway serves.
+    pub(crate) roster: Roster,
     pub(crate) heard: Heard,
     pub(crate) started: Arc<AtomicUsize>,
     pub(crate) next: Arc<Mutex<Option<Vec<String>>>>,
@@ -471,6 +478,7 @@ impl Set {
         let (roster, failures) = Roster::connect(ensembles.into(), self.rules, Arc::new(NoArtefacts)).await;
         assert_eq!(failures, []);
         let heard = Heard::default();
+        let served = roster.for_caller(roster.caller());
         let gateway = Gateway::new(GatewayParts {
             roster,
             upstreams: self.upstreams,
@@ -483,11 +491,33 @@ impl Set {
             budget: self.budget,
             version: "1.2.3".to_owned(),
         })?;
-        Ok(Stage { gateway, heard, started, next })
+        Ok(Stage { gateway, roster: served, heard, started, next })
     }
 }
 
 impl Stage {
+    /// Returns an ensemble without tools that is connected and not served.
+    pub(crate) async fn other(&self, name: &str, library: Library) -> Arc<Ensemble> {
+        let origin = Origin { scope: Scope::User, file: "t.toml".into(), line: 2 };
+        let plan = EnsemblePlan::new(name.to_owned().try_into().unwrap(), origin);
+        let started = Arc::clone(&self.started);
+        let hands = Hands { tools: Vec::new(), next: Arc::default(), started, library: Some(library) };
+        let ensemble = Ensemble::new(&plan, Box::new(hands));
+        let (roster, failures) = Roster::connect(vec![ensemble], Vec::new(), Arc::new(NoArtefacts)).await;
+        assert_eq!(failures, []);
+        Arc::clone(&roster.ensembles()[0])
+    }
+
+    /// Resolves when so many calls are open.
+    pub(crate) async fn running(&self, count: usize) {
+        let waiting = async {
+            while self.gateway.running() < count {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        ends("waiting for open calls", waiting).await;
+    }
+
     /// Resolves when so many tools have been started.
     pub(crate) async fn started(&self, count: usize) {
         let waiting = async {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Client, Set, Stage};
 
-fn views(text: &str) -> Vec<ViewPlan> {
+pub(crate) fn views(text: &str) -> Vec<ViewPlan> {
     let mut sources = SourceMap::new();
     let id = sources.add("s.toml", Scope::User, text);
     let Checked { value, diagnostics } = parse_settings(&sources, id);
@@ -20,7 +20,7 @@ async fn up(text: &str) -> Stage {
     Set { views: views(text), ..Set::default() }.up().await
 }
 
-async fn client(stage: &Stage, view: &str) -> (Client, Value) {
+pub(crate) async fn client(stage: &Stage, view: &str) -> (Client, Value) {
     let views = stage.gateway.views();
     let (_, gateway) = views.iter().find(|(name, _)| name.as_str() == view).unwrap();
     let mut client = stage.client_of(gateway, Duration::from_secs(30));
