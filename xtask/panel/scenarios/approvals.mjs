@@ -108,6 +108,21 @@ export default {
     await until("the inbox shows no form for it", async () => (await inbox(two, "forgotten.txt").getByRole("button", { name: "Allow once" }).count()) === 0);
   },
 
+  "the inbox has what is asked while it is read": async ({ open, model }) => {
+    const two = await open();
+    let answered = false;
+    await two.route("**/api/approvals", async (route) => {
+      const response = await route.fetch();
+      if (!answered) {
+        answered = true;
+        await dangerous(open, model, "meanwhile.txt");
+      }
+      await route.fulfill({ response });
+    });
+    await two.evaluate(() => { location.hash = "#/approvals"; });
+    await inbox(two, "meanwhile.txt").getByRole("button", { name: "Allow once" }).waitFor();
+  },
+
   "a badge counts what waits": async ({ open, model }) => {
     const page = await dangerous(open, model, "badge.txt");
     const link = page.getByRole("navigation", { name: "Views" }).getByRole("link", { name: /Approvals/ });

@@ -57,6 +57,7 @@ export async function render(root, params, ctx) {
     return node;
   };
 
+  let wanted = params.id;
   const load = async () => {
     const turn = ++asked;
     const { items } = await ctx.api.get("/api/approvals", {}, { signal: ctx.signal });
@@ -66,6 +67,8 @@ export async function render(root, params, ctx) {
     for (const [id, node] of shown) if (!ids.has(id) && !node.classList.contains("answered")) gone(node);
     for (const item of items) if (!shown.has(item.id)) { const node = entry(item); shown.set(item.id, node); list.append(node); }
     counted();
+    const node = shown.get(wanted);
+    if (node) { wanted = undefined; node.scrollIntoView({ block: "center" }); node.focus(); }
   };
   const gone = (node) => {
     node.classList.add("answered");
@@ -73,9 +76,13 @@ export async function render(root, params, ctx) {
     counted();
   };
   const again = () => load().catch((error) => { if (error.name !== "AbortError") toast(error.message, { kind: "error" }); });
-  await load();
-  if (params.id) { const node = shown.get(params.id); node?.scrollIntoView({ block: "center" }); node?.focus(); }
+  // Before the list is read: what comes meanwhile may be missing in it.
   const offs = [ctx.events.on("approval", again), ctx.events.on("connected", again),
-    ctx.events.on("approval_resolved", ({ id }) => setTimeout(() => { const node = shown.get(id); if (node && !node.classList.contains("answered")) gone(node); }, 300))];
-  return () => { for (const off of offs) off(); };
+    ctx.events.on("approval_resolved", ({ id }) => {
+      if (!shown.has(id)) { again(); return; }
+      setTimeout(() => { const node = shown.get(id); if (node && !node.classList.contains("answered")) gone(node); }, 300);
+    })];
+  const close = () => { for (const off of offs) off(); };
+  try { await load(); } catch (error) { close(); throw error; }
+  return close;
 }
