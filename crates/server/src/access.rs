@@ -103,6 +103,7 @@ impl Access {
     pub(crate) async fn admit_token(&self, token: &str) -> Result<Admission, Denied> {
         let mut admission = self.identify(token).await?;
         admission.reach = self.views.of(&admission).ok_or(Denied::View)?;
+        admission.views = Some(self.views.clone());
         Ok(admission)
     }
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use converse_canister::ViewName;
 use converse_gateway::Principal;
 use serde_json::{Map, Value};
 
 use super::tokens::{Digest, Tokens, label};
-use super::views::Reach;
+use super::views::{Reach, ViewAccess};
 
 /// The admission of a request.
 #[derive(Debug, Clone)]
@@ -17,8 +18,12 @@ pub(crate) struct Admission {
     pub(crate) who: Option<Arc<str>>,
     /// What the client may use.
     pub(crate) reach: Reach,
+    /// The view that the request uses; `None` for all tools, and what is served beside MCP.
+    pub(super) place: Option<ViewName>,
     /// The claims of a token of an issuer.
     pub(super) claims: Option<Arc<Map<String, Value>>>,
+    /// Where a token leads at any time; `None` if all lead to everything.
+    pub(super) views: Option<ViewAccess>,
     validity: Validity,
 }
 
@@ -40,7 +45,9 @@ impl Admission {
             principal: Principal::Owner,
             who: None,
             reach: Reach::Everything,
+            place: None,
             claims: None,
+            views: None,
             validity: Validity::Open,
         }
     }
@@ -67,6 +74,11 @@ impl Admission {
         }
     }
 
+    /// Returns the admission of a request that uses this view, or with `None` all tools.
+    pub(crate) fn at(self, place: Option<ViewName>) -> Self {
+        Self { place, ..self }
+    }
+
     /// Returns the SHA-256 of the token in hexadecimal digits, if it is from a list.
     pub(super) fn token_digest(&self) -> Option<String> {
         match &self.validity {
@@ -75,20 +87,37 @@ impl Admission {
         }
     }
 
-    /// Resolves when the token is no longer valid. A stream must not outlive its token.
+    /// Resolves when the token is no longer valid, or no longer leads to what the request uses. A stream must not outlive it.
     pub(crate) async fn expired(&self) {
-        match &self.validity {
-            Validity::Open => std::future::pending().await,
-            Validity::Listed { tokens, digest } => tokens.removed(digest).await,
-            Validity::Issued { left } => tokio::time::sleep(*left).await,
+        let over = async {
+            match &self.validity {
+                Validity::Issued { left } => tokio::time::sleep(*left).await,
+                Validity::Open | Validity::Listed { .. } => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = over => {}
+            () = self.revoked() => {}
         }
     }
 
-    /// Resolves when the token is removed from its list.
+    /// Resolves when the token is removed from its list, or no longer leads to what the request uses.
     pub(crate) async fn revoked(&self) {
-        match &self.validity {
-            Validity::Open | Validity::Issued { .. } => std::future::pending().await,
-            Validity::Listed { tokens, digest } => tokens.removed(digest).await,
+        let removed = async {
+            match &self.validity {
+                Validity::Listed { tokens, digest } => tokens.removed(digest).await,
+                Validity::Open | Validity::Issued { .. } => std::future::pending().await,
+            }
+        };
+        let lost = async {
+            match &self.views {
+                Some(views) => views.lost(self, self.place.as_ref()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = removed => {}
+            () = lost => {}
         }
     }
 }

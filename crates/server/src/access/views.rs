@@ -32,15 +32,29 @@ impl ViewAccess {
 
     /// Returns what the client may use; `None` if that is nothing.
     pub(super) fn of(&self, admission: &Admission) -> Option<Reach> {
-        let views = self.0.all();
-        let named = views.iter().filter(|view| leads(view, admission));
-        let named: Vec<ViewName> = named.map(|view| view.name.clone()).collect();
-        if !named.is_empty() {
-            return Some(Reach::Views(named.into()));
-        }
-        let is_free = !views.iter().any(ViewPlan::names_principals);
-        (is_free || admission.principal == Principal::Owner).then_some(Reach::Everything)
+        reach(&self.0.all(), admission)
     }
+
+    /// Resolves when the client may no longer use this view, or with `None` everything.
+    pub(super) async fn lost(&self, admission: &Admission, place: Option<&ViewName>) {
+        let leads = |views: &[ViewPlan]| match (reach(views, admission), place) {
+            (Some(Reach::Everything), None) => true,
+            (Some(Reach::Everything), Some(place)) => views.iter().any(|view| view.name == *place),
+            (Some(Reach::Views(views)), Some(place)) => views.contains(place),
+            (Some(Reach::Views(_)), None) | (None, _) => false,
+        };
+        self.0.until(|views| !leads(views)).await;
+    }
+}
+
+fn reach(views: &[ViewPlan], admission: &Admission) -> Option<Reach> {
+    let named = views.iter().filter(|view| leads(view, admission));
+    let named: Vec<ViewName> = named.map(|view| view.name.clone()).collect();
+    if !named.is_empty() {
+        return Some(Reach::Views(named.into()));
+    }
+    let is_free = !views.iter().any(ViewPlan::names_principals);
+    (is_free || admission.principal == Principal::Owner).then_some(Reach::Everything)
 }
 
 /// Returns whether the token or all claims of a client lead to a view.
@@ -78,6 +92,7 @@ mod tests {
     use std::time::Duration;
 
     use converse_config::{Checked, Scope, SourceMap, parse_settings};
+    use futures_util::FutureExt as _;
     use serde_json::json;
 
     use super::super::tokens::Tokens;
@@ -86,14 +101,18 @@ mod tests {
     const TOKEN: &str = "0123456789abcdef";
     const OTHER: &str = "fedcba9876543210";
 
-    fn access(views: &[&str]) -> ViewAccess {
+    fn plans(views: &[&str]) -> Vec<ViewPlan> {
         let text =
             views.iter().map(|more| format!("[[views]]\ntools = [\"*\"]\n{more}\n")).collect::<String>();
         let mut sources = SourceMap::new();
         let id = sources.add("s.toml", Scope::User, &text);
         let Checked { value, diagnostics } = parse_settings(&sources, id);
         assert_eq!(diagnostics, []);
-        ViewAccess::new(ViewPlans::new(value.views))
+        value.views
+    }
+
+    fn access(views: &[&str]) -> ViewAccess {
+        ViewAccess::new(ViewPlans::new(plans(views)))
     }
 
     fn by_token(token: &str) -> Admission {
@@ -159,5 +178,32 @@ mod tests {
         // The digest of issuer and subject is not one of a token.
         let by_digest = access(&["name = \"a\"\ntokens = [\"07070707\"]"]);
         assert_eq!(shown(by_digest.of(&by_claims(json!({})))), "nothing");
+    }
+
+    #[tokio::test]
+    async fn a_view_is_lost_when_a_client_is_led_to_it_no_longer() {
+        let of = |name: &str, beginning: &str| format!("name = \"{name}\"\ntokens = [\"{beginning}\"]");
+        let (own, other) = (of("a", "9f9f5111"), of("b", "6b7fe824"));
+        let views = ViewPlans::new(plans(&[&own, &other]));
+        let mut client = by_token(TOKEN);
+        client.views = Some(ViewAccess::new(views.clone()));
+        let at = |place: Option<&str>| client.clone().at(place.map(|name| ViewName::new(name).unwrap()));
+        let lost = |place: Option<&str>| {
+            let client = at(place);
+            let ends = [client.expired().now_or_never(), client.revoked().now_or_never()];
+            assert_eq!(ends[0], ends[1]);
+            ends[0].is_some()
+        };
+        assert_eq!([lost(Some("a")), lost(Some("b")), lost(None)], [false, true, true]);
+        views.replace(plans(&[&other, "name = \"a\""]));
+        assert_eq!([lost(Some("a")), lost(None)], [true, true]);
+        views.replace(plans(&["name = \"a\""]));
+        assert_eq!([lost(Some("a")), lost(Some("b")), lost(None)], [false, true, false]);
+        // It is heard of while it is waited for.
+        let client = at(Some("a"));
+        let mut waiting = std::pin::pin!(client.expired());
+        assert!(waiting.as_mut().now_or_never().is_none());
+        views.replace(Vec::new());
+        waiting.await;
     }
 }

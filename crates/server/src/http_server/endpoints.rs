@@ -128,6 +128,11 @@ impl<H: ServerHandler + Send + 'static> Endpoint<H> {
         Self { name: name.into(), make, config, sessionless, sessions }
     }
 
+    /// Returns the view; `None` for all tools.
+    pub(super) fn view(&self) -> Option<ViewName> {
+        ViewName::new(&*self.name).ok()
+    }
+
     /// Answers an admitted request. `is_initialize`: whether its body begins a session.
     pub(super) async fn answer(
         &self,

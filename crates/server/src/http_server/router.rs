@@ -349,6 +349,7 @@ impl HttpState {
         // Later code must not see the token.
         parts.headers.remove(AUTHORIZATION);
         parts.extensions.insert(Remote { who: admission.who.clone(), from });
+        let admission = admission.at(tools.view());
         let (principal, stop) = (admission.principal.clone(), self.stop.clone());
         let admitted = Admitted { principal, end: Arc::new(AdmissionEnd { stop, admission }) };
         parts.extensions.insert(admitted.clone());

@@ -2,6 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::tokens::{followed, read_to_its_end};
 use super::upstreams::listener;
 use super::*;
 use crate::fake_server::FakeServer;
@@ -143,4 +144,36 @@ fn views_come_and_go_and_name_other_clients() {
     assert_eq!(taken_over(&mut gate), "the views");
     assert_eq!(list(&gate, "one", TOKEN).0, 403);
     assert_eq!(list(&gate, "two", OTHER), (200, true, false));
+}
+
+#[test]
+fn what_a_view_gave_ends_with_it() {
+    let env = TestEnv::new();
+    FakeServer::new("up", &[]).write(&env);
+    let servers = env.path("servers").display().to_string();
+    let view = |token: &str| format!("[[views]]\nname = \"v\"\ntools = [\"up.*\"]\ntokens = [\"{token}\"]\n");
+    env.write(SETTINGS, &view("4859dbe8"));
+    let file = token_file(&env, &format!("{TOKEN}\n{OTHER}\n"));
+    let args = ["--ensembles", &servers, "--token-file", &file, "--max-calls", "1"];
+    let mut gate = Gate::open(&env, &args);
+    let mut listener = followed(&gate, TOKEN);
+    let begun = |tool: &str, arguments: Value| {
+        let mut stream = TcpStream::connect(&gate.address).unwrap();
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
+        stream.write_all(call(tool, &arguments, Some(TOKEN)).as_bytes()).unwrap();
+        stream
+    };
+    let running = begun("up__meet", json!({ "count": 2 }));
+    wait_until("it runs", || log(&env).contains("\"kind\":\"started\""));
+    let mut waiting = begun("up__echo", json!({ "text": "said all the same" }));
+    env.write(SETTINGS, &view("6b7fe824"));
+    assert_eq!(taken_over(&mut gate), "the views");
+    read_to_its_end(&mut listener);
+    // Its end makes room for the other one.
+    drop(running);
+    let mut answer = String::new();
+    waiting.read_to_string(&mut answer).unwrap();
+    assert!(!answer.contains("said all the same"), "{answer}");
+    gate.signal();
+    assert_eq!(gate.ended().0, Some(0));
 }

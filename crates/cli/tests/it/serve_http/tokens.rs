@@ -77,42 +77,48 @@ fn piped(file: &str) {
     assert!(Command::new("mkfifo").arg(file).status().unwrap().success());
 }
 
-#[test]
-fn a_stream_ends_with_the_token_it_was_opened_by() {
-    let env = TestEnv::new();
-    let file = token_file(&env, &format!("{TOKEN}\n{OTHER}\n"));
-    let mut gate = Gate::open(&env, &["-e", "essentials", "--token-file", &file]);
+/// A stream of changes that is open.
+pub(super) fn followed(gate: &Gate, token: &str) -> BufReader<TcpStream> {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {
         "notifications": { "toolsListChanged": true }, "_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {} } } })
     .to_string();
-    let open = |token: &str| {
-        let mut stream = TcpStream::connect(&gate.address).unwrap();
-        stream.set_read_timeout(Some(LIMIT)).unwrap();
-        let request = format!(
-            "POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
-             accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
-             mcp-method: subscriptions/listen\r\nauthorization: Bearer {token}\r\ncontent-length: {}\r\n\r\n{body}",
-            body.len()
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut stream = BufReader::new(stream);
-        let mut line = String::new();
-        while !line.contains("notifications/") {
-            line.clear();
-            assert_ne!(stream.read_line(&mut line).unwrap(), 0, "it ended at once");
-        }
-        stream
-    };
-    let (mut gone, mut stays) = (open(TOKEN), open(OTHER));
-    token_file(&env, OTHER);
-    assert!(gate.says().ends_with("again\n"));
-    // Signs of life come all the time: it is the end that must come in time.
+    let mut stream = TcpStream::connect(&gate.address).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
+         mcp-method: subscriptions/listen\r\nauthorization: Bearer {token}\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    while !line.contains("notifications/") {
+        line.clear();
+        assert_ne!(stream.read_line(&mut line).unwrap(), 0, "it ended at once");
+    }
+    stream
+}
+
+/// Signs of life come all the time: it is the end that must come in time.
+pub(super) fn read_to_its_end(stream: &mut BufReader<TcpStream>) {
     let (deadline, mut line) = (Deadline::begin(), String::new());
-    while gone.read_line(&mut line).unwrap() > 0 {
+    while stream.read_line(&mut line).unwrap() > 0 {
         deadline.check(|| format!("it goes on: {line}"));
     }
+}
+
+#[test]
+fn a_stream_ends_with_the_token_it_was_opened_by() {
+    let env = TestEnv::new();
+    let file = token_file(&env, &format!("{TOKEN}\n{OTHER}\n"));
+    let mut gate = Gate::open(&env, &["-e", "essentials", "--token-file", &file]);
+    let (mut gone, mut stays) = (followed(&gate, TOKEN), followed(&gate, OTHER));
+    token_file(&env, OTHER);
+    assert!(gate.says().ends_with("again\n"));
+    read_to_its_end(&mut gone);
     stays.get_ref().set_nonblocking(true).unwrap();
     let end = loop {
         let mut line = String::new();
