@@ -4,7 +4,7 @@
 use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use converse_config::{
@@ -48,6 +48,8 @@ pub struct FileParts {
 
 /// The settings of a project, beside its `ensembles/`.
 pub const PROJECT_FILE: &str = "converse.toml";
+/// The settings of the user, in the configuration directory.
+const USER_FILE: &str = "config.toml";
 const LEADS_OUT: &str = "a symbolic link points outside the project";
 
 /// Returns false if even the existence cannot be checked: the home belongs to another user, or is not a directory. An
@@ -87,11 +89,30 @@ pub fn leads_out(path: &Path, project: &Path) -> bool {
     path.is_symlink() && path.canonicalize().map_or(true, |target| !target.starts_with(project))
 }
 
+/// Returns the path of the settings of the user.
+pub fn user_file(world: &World) -> Option<PathBuf> {
+    world.config_dir().map(|dir| dir.join(USER_FILE))
+}
+
 impl FileParts {
     /// Returns merged settings without what the project says that needs trust.
     pub fn without_trust(&self, merged: SettingsPlan) -> SettingsPlan {
         let SettingsPlan { model, system, presets, .. } = self.user.clone();
         SettingsPlan { model, system, presets, ..merged }
+    }
+
+    /// Returns the path, for messages, of each file that says something here and is missing or empty in `files`. `scopes`
+    /// are those to look at.
+    pub fn emptied(&self, files: &Files, scopes: &[Scope], world: &World) -> Vec<String> {
+        let nothing = format!("{:?}", SettingsPlan::default());
+        let is_emptied = |scope: &&Scope| {
+            let before = if **scope == Scope::User { &self.user } else { &self.project };
+            format!("{before:?}") != nothing && !files.has_text(**scope)
+        };
+        let user =
+            || user_file(world).map_or_else(|| USER_FILE.to_owned(), |path| path.display().to_string());
+        let shown = |scope: &Scope| if *scope == Scope::User { user() } else { PROJECT_FILE.to_owned() };
+        scopes.iter().filter(is_emptied).map(shown).collect()
     }
 }
 
@@ -135,8 +156,9 @@ impl Files {
             diagnostics.extend(checked.diagnostics);
             checked.value.unwrap_or_default()
         };
-        let user = world.config_dir().map(|dir| dir.join("config.toml"));
-        let user = user.map(|path| read(&path, &path.display().to_string(), Scope::User)).unwrap_or_default();
+        let user = user_file(world)
+            .map(|path| read(&path, &path.display().to_string(), Scope::User))
+            .unwrap_or_default();
         let mut project = read(&world.cwd.join(PROJECT_FILE), PROJECT_FILE, Scope::Project);
         if let Some(trusted) = trusted {
             let is_of_project =
@@ -183,6 +205,12 @@ impl Files {
         let mut diagnostics = checked.diagnostics;
         diagnostics.extend(model::unlike(&plan));
         Self { plan, parts: FileParts::default(), sources, diagnostics, notes: Vec::new() }
+    }
+
+    /// Returns whether the settings file of this scope exists and has more than white space.
+    pub fn has_text(&self, scope: Scope) -> bool {
+        let of_scope = self.sources.iter().filter(|(id, _)| self.sources.scope(*id) == scope);
+        of_scope.into_iter().any(|(id, _)| !self.sources.text(id).trim().is_empty())
     }
 
     /// Rules in them that never decide anything, and views without a tool or with an argument that does not exist, each

@@ -23,6 +23,7 @@ use converse_host::context::RunContext;
 use converse_host::interrupt::Interrupt;
 use converse_host::lockfiles::{Lockfiles, State};
 use converse_host::options::RuleOptions;
+use converse_host::settings::{PROJECT_FILE, user_file};
 use converse_host::wiring::Connected;
 use converse_host::world::World;
 use converse_session::files::FileWatch;
@@ -294,8 +295,8 @@ fn watched(world: &World, catalogue: &Catalogue) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = directories.iter().flat_map(|directory| in_directory(directory)).collect();
     files.sort_unstable();
     files.extend(directories);
-    files.push(world.cwd.join("converse.toml"));
-    files.extend(world.config_dir().map(|dir| dir.join("config.toml")));
+    files.push(world.cwd.join(PROJECT_FILE));
+    files.extend(user_file(world));
     files.extend(world.state_dir().map(|dir| dir.join("trust.jsonl")));
     files
 }

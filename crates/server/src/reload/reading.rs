@@ -96,6 +96,12 @@ impl ReloadParts<'_> {
         if !errors.is_empty() {
             return Err(errors);
         }
+        // What is left of a file that is lost allows more than its author wrote. Those of a project that is kept are kept.
+        let scopes: &[Scope] = if kept.is_some() { &[Scope::User] } else { &[Scope::User, Scope::Project] };
+        let emptied = before.parts.emptied(&files, scopes, self.world);
+        if !emptied.is_empty() {
+            return Err(emptied.iter().map(|shown| without_settings(shown)).collect());
+        }
         let refused = |failure: Failure| vec![failure.message];
         let plans = match kept {
             Some(before) => self.beside_project(&catalogue, before),
@@ -162,6 +168,14 @@ fn selected(
 ) -> Result<Vec<EnsemblePlan>, Failure> {
     let names = (!of_command_line.is_empty()).then_some(names);
     Ok(catalogue.select(names)?.into_iter().cloned().collect())
+}
+
+/// Returns why a configuration is refused that has lost a settings file.
+fn without_settings(shown: &str) -> String {
+    format!(
+        "{shown} is missing or empty, and its rules, limits and views would not count any more: restore it, write a \
+         comment into it to continue without them, or restart the program"
+    )
 }
 
 /// Adds those paths that are missing.

@@ -16,6 +16,7 @@ use crate::fake_server::FakeServer;
 
 const CHANGED: &str = "notifications/tools/list_changed";
 const SETTINGS: &str = "home/.config/converse/config.toml";
+const PROJECT: &str = "work/converse.toml";
 const TAKEN_OVER: &str = "note: the configuration was read again: ";
 const SOUND: &str = "note: the configuration is sound again";
 const REFUSED: &str = "warning: the changed configuration is not used, and the one before stays: ";
@@ -162,6 +163,48 @@ fn a_broken_configuration_is_refused_as_a_whole() {
     gate.call(6, "up__echo", json!({ "text": "x" }));
     let refused = gate.answer(6);
     assert!(text(&refused).contains("not allowed by the rule"), "{refused}");
+    gate.stdin = None;
+    assert!(gate.child.wait().unwrap().success());
+}
+
+#[test]
+fn settings_that_are_lost_still_count() {
+    let env = TestEnv::new();
+    FakeServer::new("up", &[]).write(&env);
+    let deny = |tool: &str| format!("[permissions]\ndeny = [\"up.{tool}\"]\n");
+    let (user, project) = (deny("echo"), deny("fail"));
+    env.write(SETTINGS, &user);
+    env.write(PROJECT, &project);
+    let mut gate = Gate::begun(&env, &[]);
+    let mut stderr = Stderr::of(&mut gate);
+    let mut id = 0;
+    let mut is_refused = |gate: &mut Gate, tool: &str| {
+        id += 1;
+        gate.call(id, tool, json!({ "text": "x" }));
+        text(&gate.answer(id)).contains("not allowed by the rule")
+    };
+    let mut lost = |gate: &mut Gate, stderr: &mut Stderr, file: &str| {
+        let said = stderr.says(REFUSED);
+        assert!(said.contains(&format!("{file} is missing or empty, and its rules")), "{said}");
+        assert!(is_refused(gate, "up__echo") && is_refused(gate, "up__fail"));
+    };
+    std::fs::remove_file(env.path(SETTINGS)).unwrap();
+    lost(&mut gate, &mut stderr, "config.toml");
+    gate.signal("-HUP");
+    lost(&mut gate, &mut stderr, "config.toml");
+    env.write(SETTINGS, &user);
+    stderr.says(SOUND);
+    env.write(PROJECT, "\n");
+    lost(&mut gate, &mut stderr, "converse.toml");
+    // Nor does the rest of the change count.
+    env.write(SETTINGS, "# Nothing is denied any more.\n");
+    lost(&mut gate, &mut stderr, "converse.toml");
+    env.write(PROJECT, "# Nothing is denied any more.\n");
+    assert_eq!(stderr.says(TAKEN_OVER), "the rules");
+    assert!(!is_refused(&mut gate, "up__echo"));
+    std::fs::remove_file(env.path(SETTINGS)).unwrap();
+    gate.signal("-HUP");
+    stderr.says("note: the configuration has not changed");
     gate.stdin = None;
     assert!(gate.child.wait().unwrap().success());
 }
