@@ -3,14 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use converse_config::Code;
+use sha2::{Digest as _, Sha256};
 
 use super::document::{Node, resolved};
 use super::finding::{Findings, quoted, shown};
 use super::operation::Operation;
 use super::tool::Tool;
-use crate::name::variable;
 
 const MAX_SCHEMES: usize = 200;
+/// Characters of a name in a variable.
+const MAX_WORDS: usize = 64;
 
 /// How the tools of an import show who calls.
 pub(super) struct Credentials<'o> {
@@ -64,17 +66,18 @@ impl Carrier {
 }
 
 impl<'o> Credentials<'o> {
-    /// Names a variable for each scheme of the document: `API_<ENSEMBLE>_<SCHEME>`. The document chooses both words, and
-    /// could spell a variable that is set for another server, such as `OPENAI_API_KEY`, if they stood at the start.
+    /// Names a variable for each scheme of the document: `API_<ENSEMBLE>__<SCHEME>`. The document chooses both words, and
+    /// could spell a variable that is set for another server, such as `OPENAI_API_KEY`, if they stood at the start. No two
+    /// ensembles share a variable: `__` is nowhere else in a word.
     pub(super) fn new(root: &Node, ensemble: &str, chosen: Option<&'o str>) -> Self {
         let mut variables = BTreeMap::new();
-        let mut taken = BTreeSet::new();
+        let (mut taken, ensemble) = (BTreeSet::new(), ensemble_words(ensemble));
         for (scheme, _) in schemes(root) {
             if variables.contains_key(scheme) {
                 continue;
             }
             let is_named = scheme.contains(|c: char| c.is_ascii_alphanumeric());
-            let first = variable(&["api", ensemble, if is_named { scheme } else { "credential" }]);
+            let first = format!("API_{ensemble}__{}", words(if is_named { scheme } else { "credential" }));
             // `a-b` and `a_b` are two credentials.
             let mut name = first.clone();
             for number in 2.. {
@@ -160,6 +163,24 @@ impl<'o> Credentials<'o> {
             _ => None,
         }
     }
+}
+
+/// Returns a text in the characters of a variable: capitals and digits, with one `_` for each run of other characters.
+fn words(text: &str) -> String {
+    let clean = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { ' ' };
+    let clean: String = text.chars().take(MAX_WORDS).map(clean).collect();
+    clean.split_ascii_whitespace().collect::<Vec<_>>().join("_")
+}
+
+/// Returns the words of an ensemble, with the beginning of its digest if other names have the same words.
+fn ensemble_words(ensemble: &str) -> String {
+    let plain = words(ensemble);
+    if plain.to_ascii_lowercase().replace('_', "-") == ensemble {
+        return plain;
+    }
+    let digest = Sha256::digest(ensemble);
+    let digest = digest.iter().take(6).map(|byte| format!("{byte:02X}"));
+    format!("{plain}__{}", digest.collect::<String>())
 }
 
 /// The security schemes of a document. Of more than these the others cannot be sent.

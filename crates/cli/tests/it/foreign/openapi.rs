@@ -29,7 +29,7 @@ impl Shop {
                 Answer::new(200, "application/json", r#"{"data":{"id":7},"meta":{}}"#)
             }
         });
-        Self { env: TestEnv::new().var("API_SHOP_KEY", "k&1").var("API_SHOP_TOKEN", "t-1"), seen, port }
+        Self { env: TestEnv::new().var("API_SHOP__KEY", "k&1").var("API_SHOP__TOKEN", "t-1"), seen, port }
     }
 
     fn import(&self, args: &[&str]) -> Ran {
@@ -60,8 +60,8 @@ fn imported_tools_send_what_the_document_describes() {
     assert!(ran.stdout.starts_with("e/shop.toml\ne/shop/invokers/find.toml\n"), "{}", ran.stdout);
     assert!(!format!("{ran:?}").contains("hidden"), "{ran:?}");
     for part in [
-        "set `API_SHOP_KEY`: the key for the query `key`",
-        "set `API_SHOP_TOKEN`: a token",
+        "set `API_SHOP__KEY`: the key for the query `key`",
+        "set `API_SHOP__TOKEN`: a token",
         "6 tools written",
         &format!("requests go to http://127.0.0.1:{}\n", shop.port),
     ] {

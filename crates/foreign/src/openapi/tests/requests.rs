@@ -43,8 +43,8 @@ fn credentials_count_more_than_parameters() {
     let found = imported(&text, &ApiOptions::default());
     let tool: toml::Table = found.files[1].text.parse().unwrap();
     let expected: toml::Table =
-        "query = { K = '{K}', k = '${API_PET_STORE_Q}' }\n[headers]\nX-Key = '${API_PET_STORE_H}'\n\
-         Cookie = 'c=${API_PET_STORE_C}; d=${API_PET_STORE_D}'\nAuthorization = 'Bearer ${API_PET_STORE_B}'"
+        "query = { K = '{K}', k = '${API_PET_STORE__Q}' }\n[headers]\nX-Key = '${API_PET_STORE__H}'\n\
+         Cookie = 'c=${API_PET_STORE__C}; d=${API_PET_STORE__D}'\nAuthorization = 'Bearer ${API_PET_STORE__B}'"
             .parse()
             .unwrap();
     for (key, value) in &expected {
@@ -67,11 +67,11 @@ fn credentials_are_variables() {
          token: {{ type: http, scheme: bearer }} }} }}\npaths:\n  /a: {{ get: {{ responses: {{}} }} }}\n  /b: {{ get: {{ security: [] }} }}\n"
     );
     let first = imported(&text, &ApiOptions::default());
-    assert!(first.files[1].text.contains("k = \"${API_PET_STORE_KEY}\""), "{}", first.files[1].text);
+    assert!(first.files[1].text.contains("k = \"${API_PET_STORE__KEY}\""), "{}", first.files[1].text);
     assert!(!first.files[2].text.contains("${"), "{}", first.files[2].text);
-    assert_eq!(first.variables, [("API_PET_STORE_KEY".to_owned(), "the key for the query `k`".to_owned())]);
+    assert_eq!(first.variables, [("API_PET_STORE__KEY".to_owned(), "the key for the query `k`".to_owned())]);
     let chosen = imported(&text, &ApiOptions { security: Some("token".to_owned()), ..ApiOptions::default() });
-    assert!(chosen.files[1].text.contains("Authorization = \"Bearer ${API_PET_STORE_TOKEN}\""));
+    assert!(chosen.files[1].text.contains("Authorization = \"Bearer ${API_PET_STORE__TOKEN}\""));
 }
 
 #[test]
@@ -83,8 +83,8 @@ fn schemes_with_almost_the_same_name_have_variables_of_their_own() {
     let found = imported(&text, &ApiOptions::default());
     let mut names: Vec<&str> = found.variables.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();
-    assert_eq!(names, ["API_PET_STORE_A_B", "API_PET_STORE_A_B_2", "API_PET_STORE_CREDENTIAL"]);
-    for part in ["Bearer ${API_PET_STORE_A_B}\"", "X-Key = \"${API_PET_STORE_A_B_2}\""] {
+    assert_eq!(names, ["API_PET_STORE__A_B", "API_PET_STORE__A_B_2", "API_PET_STORE__CREDENTIAL"]);
+    for part in ["Bearer ${API_PET_STORE__A_B}\"", "X-Key = \"${API_PET_STORE__A_B_2}\""] {
         assert!(found.files[1].text.contains(part), "{part}: {}", found.files[1].text);
     }
 }
@@ -174,6 +174,34 @@ fn a_path_does_not_change_the_host() {
     );
 }
 
+#[test]
+fn no_two_ensembles_have_a_variable_in_common() {
+    let variable = |ensemble: &str, scheme: &str| {
+        let text = format!(
+            "{HEAD}security: [{{ {scheme}: [] }}]\ncomponents: {{ securitySchemes: {{ {scheme}: {{ type: http, scheme: bearer }} }} }}\n\
+             paths: {{ /a: {{ get: {{}} }} }}\n"
+        );
+        let options = ApiOptions { name: Some(ensemble.to_owned()), ..ApiOptions::default() };
+        imported(&text, &options).variables[0].0.clone()
+    };
+    assert_eq!(variable("acme-corp", "token"), "API_ACME_CORP__TOKEN");
+    let odd = variable("acme_corp", "token");
+    let digest = odd.strip_prefix("API_ACME_CORP__").unwrap().strip_suffix("__TOKEN").unwrap();
+    let names = [
+        variable("acme-corp", "token"),
+        variable("acme", "corp_token"),
+        variable("acme", "corp__token"),
+        odd.clone(),
+        variable("acme-corp", &format!("{digest}__token")),
+        variable("Acme-corp", "token"),
+        variable("acme--corp", "token"),
+        variable("acme-corp-", "token"),
+    ];
+    let unique: std::collections::BTreeSet<_> = names.iter().collect();
+    // `corp_token` and `corp__token` are of one ensemble, in two imports.
+    assert_eq!(unique.len(), names.len() - 1, "{names:?}");
+}
+
 /// A title and the name of a scheme cannot spell a variable that is set for another server.
 #[test]
 fn a_document_does_not_choose_whose_variable_is_sent() {
@@ -183,7 +211,7 @@ fn a_document_does_not_choose_whose_variable_is_sent() {
              components: {{ securitySchemes: {{ {scheme}: {{ type: http, scheme: bearer }} }} }}\npaths: {{ /a: {{ get: {{}} }} }}\n"
         );
         let variable = imported(&text, &ApiOptions::default()).variables[0].0.clone();
-        let start = format!("API_{}_", title.to_uppercase());
+        let start = format!("API_{}__", title.to_uppercase());
         assert!(variable.starts_with(&start) && variable.len() > start.len(), "{variable}");
     }
 }
