@@ -126,6 +126,20 @@ impl World {
         started.or_else(running).map_or_else(|| "converse".into(), |path| self.absolute(&path))
     }
 
+    /// Returns the same world in another directory.
+    ///
+    /// # Errors
+    ///
+    /// There is no such directory.
+    pub fn in_directory(&self, directory: &Path) -> Result<Self, Failure> {
+        let found = self.cwd.join(directory).canonicalize().and_then(|path| path.read_dir().map(|_| path));
+        let cwd = found.map_err(|error| {
+            let text = format!("the directory `{}` cannot be used: {error}", directory.display());
+            Failure::usage("no-directory", text)
+        })?;
+        Ok(Self { cwd, ..self.clone() })
+    }
+
     /// Returns a path that means the same in every working directory. A link at its end stays.
     pub fn absolute(&self, path: &Path) -> PathBuf {
         let whole = self.cwd.join(path);

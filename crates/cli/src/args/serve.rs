@@ -21,6 +21,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "http")]
     pub(crate) view: Option<String>,
 
+    /// Serve the project in this directory instead of the current one; other relative paths begin there
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) project: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) places: Places,
 
@@ -76,6 +80,7 @@ impl WebArgs {
             http: Some(SocketAddr::from(([127, 0, 0, 1], *port))),
             ensemble,
             view: None,
+            project: None,
             places,
             rules,
             bare_names: false,

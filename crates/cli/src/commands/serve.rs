@@ -48,7 +48,10 @@ pub(crate) fn web(args: &WebArgs, console: &Console, world: &World) -> Result<()
 }
 
 pub(crate) fn run(args: &ServeArgs, console: &Console, world: &World) -> Result<(), Failure> {
-    serving(args, false, console, world)
+    match &args.project {
+        Some(directory) => serving(args, false, console, &world.in_directory(directory)?),
+        None => serving(args, false, console, world),
+    }
 }
 
 fn serving(args: &ServeArgs, opens: bool, console: &Console, world: &World) -> Result<(), Failure> {

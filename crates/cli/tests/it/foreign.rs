@@ -129,6 +129,38 @@ fn an_entry_starts_the_same_gateway_from_anywhere() {
 }
 
 #[test]
+fn an_entry_serves_the_project_from_any_directory() {
+    let env = TestEnv::new();
+    let entry = || {
+        let ran =
+            env.run(&["ensembles", "export", "--client", "claude-desktop", "-e", "essentials"]).exits(0);
+        ran.json()["mcpServers"]["converse"]["args"].clone()
+    };
+    assert_eq!(entry(), json!(["serve", "-e", "essentials"]), "there is no project");
+    env.write("work/converse.toml", "[permissions]\ndeny = [\"io.*\"]\n");
+    let work = env.path("work").canonicalize().unwrap().display().to_string();
+    assert_eq!(entry(), json!(["serve", "--project", work, "-e", "essentials"]), "its rules count");
+    std::fs::remove_file(env.path("work/converse.toml")).unwrap();
+    env.write(
+        "work/ensembles/own.toml",
+        "[ensemble]\nname = \"own\"\ndescription = \"d\"\n[[invokers]]\nname = \"sum\"\ndescription = \"Adds\"\nbuiltin = \"calculator\"\n",
+    );
+    let ran = env.run(&["ensembles", "export", "--client", "codex"]).exits(0);
+    assert!(ran.stdout.contains(&format!("args = [\"serve\", \"--project\", \"{work}\"]")), "{}", ran.stdout);
+    // It is found there, and in no other directory.
+    std::fs::create_dir(env.path("work/below")).unwrap();
+    let serve = |more: &str| env.shell(&format!("cd below && \"$converse\" serve -e own {more} </dev/null"));
+    serve("").exits(2);
+    serve(&format!("--project '{work}'")).exits(0);
+    let ran = serve("--project nowhere").exits(2);
+    assert!(
+        ran.stderr.contains("error[no-directory]: the directory `nowhere` cannot be used"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
 fn an_entry_is_added_to_the_file_of_a_client() {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 

@@ -6,11 +6,11 @@ use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use converse_config::EnsemblePlan;
+use converse_config::{EnsemblePlan, Scope};
 use converse_foreign::{Client, ClientPlace, GatewayAddress, MAX_BYTES, MergeError, Merged, export};
 use converse_host::catalogue::Catalogue;
 use converse_host::failure::{Failure, Kind};
-use converse_host::settings::leads_out;
+use converse_host::settings::{PROJECT_FILE, leads_out};
 use converse_host::wiring::variables_of_builtins;
 use converse_host::world::World;
 use converse_session::files::{self, Durability, Mode, Replace};
@@ -43,7 +43,10 @@ pub(super) fn run(args: &ExportArgs, console: &Console, world: &World) -> Result
             None => {
                 let places: Vec<String> =
                     args.places.ensembles.iter().map(|dir| shown(world.absolute(dir))).collect();
-                let options: [(&str, &[String]); 5] = [
+                let project: Vec<String> =
+                    uses_project(&plans, world).then(|| shown(world.cwd.clone())).into_iter().collect();
+                let options: [(&str, &[String]); 6] = [
+                    ("--project", &project),
                     ("--ensembles", &places),
                     ("-e", &names),
                     ("--allow", allow),
@@ -70,6 +73,12 @@ pub(super) fn run(args: &ExportArgs, console: &Console, world: &World) -> Result
     console.warn_all(exported.notes.iter().map(|note| format!("note: {note}")));
     write_json(&exported.value)?;
     catalogue.stop_for_own_errors()
+}
+
+/// Returns whether the gateway needs the project of the current directory: for its ensembles, or for its settings.
+fn uses_project(plans: &[&EnsemblePlan], world: &World) -> bool {
+    let has_settings = world.cwd.join(PROJECT_FILE).exists();
+    has_settings || plans.iter().any(|plan| plan.origin.scope == Scope::Project)
 }
 
 /// Returns the variables that the tools read: those that descriptors name, and of the others those that are set.
