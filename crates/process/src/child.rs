@@ -49,7 +49,7 @@ impl Child {
 
     /// Returns a counter of the processes in its group.
     pub fn counter(&self) -> GroupCounter {
-        GroupCounter { group: self.id }
+        GroupCounter::of(self.id)
     }
 
     /// Returns the end of stderr: at most 4 KiB, whole lines, lossy UTF-8, NOT escaped for a terminal.

@@ -33,6 +33,7 @@ mod preexisting;
 mod privacy;
 mod process_count;
 mod process_tree;
+mod process_watch;
 mod procfs;
 mod program;
 pub mod sandbox;

@@ -1,7 +1,6 @@
 //! What the guardian knows of its parent and the processes below it, and how it kills them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,11 +8,10 @@ use rustix::process::{Pid, Signal, getpid, kill_process_group};
 
 use crate::preexisting::Preexisting;
 use crate::process_tree::{self, Process};
+use crate::process_watch::ProcessWatch;
 
 /// A scan of the process tree may take one part in this many of the time.
 const SHARE: u32 = 100;
-/// Ticks without a new process after which the tree is scanned all the same: some containers show a stale `/proc/loadavg`.
-const IDLE: u8 = 8;
 /// Rounds of killing, and the time processes have to exit in each.
 const ROUNDS: u8 = 25;
 const ROUND: Duration = Duration::from_millis(10);
@@ -31,8 +29,7 @@ pub(crate) struct Tracker {
     spawning: Option<i32>,
     /// All descendants of the parent, even after a change of the process group.
     seen: BTreeMap<i32, Process>,
-    newest: Option<String>,
-    idle: u8,
+    started: ProcessWatch,
     not_before: Option<Instant>,
 }
 
@@ -73,12 +70,9 @@ impl Tracker {
         if self.not_before.is_some_and(|time| now < time) {
             return;
         }
-        let newest = newest();
-        self.idle = self.idle.saturating_add(1);
-        if newest == self.newest && self.idle < IDLE {
+        if !self.started.is_due() {
             return;
         }
-        (self.newest, self.idle) = (newest, 0);
         self.look();
         self.not_before = Some(Instant::now() + now.elapsed() * SHARE);
     }
@@ -139,12 +133,6 @@ fn dies(parent: &Process) -> bool {
         }
         dead
     })
-}
-
-/// Returns the id of the newest process.
-fn newest() -> Option<String> {
-    let load = fs::read_to_string("/proc/loadavg").ok()?;
-    load.split_ascii_whitespace().last().map(str::to_owned)
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ async fn to_its_end(child: &mut Child, stdout: &mut Output<'_>) -> std::io::Resu
 }
 
 /// Resolves when there are more processes or threads than allowed.
-async fn too_many_processes(counter: GroupCounter, most: Option<Limits>) -> End {
+async fn too_many_processes(mut counter: GroupCounter, most: Option<Limits>) -> End {
     let Some(most) = most else { return std::future::pending().await };
     loop {
         sleep(COUNT).await;
