@@ -13,8 +13,11 @@ mod fault;
 mod fixed;
 mod graph;
 mod lint;
+mod plain;
 mod value;
 mod weight;
+
+use std::sync::OnceLock;
 
 use jsonschema::meta::MetaValidator;
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
@@ -55,7 +58,10 @@ impl SchemaError {
 /// A compiled schema for the arguments object of one tool.
 pub struct ArgumentsSchema {
     schema: Value,
-    validator: Validator,
+    draft: Draft,
+    is_plain: bool,
+    /// There from the beginning, unless the schema is plain: then at the first arguments that do not fit it.
+    validator: OnceLock<Result<Validator, SchemaError>>,
     weight: Weight,
 }
 
@@ -79,8 +85,9 @@ impl ArgumentsSchema {
         let weight = Weight::of(schema)?;
         let draft = draft(schema);
         let schema = without_base(schema);
-        let validator = build(&schema, draft)?;
-        Ok(Self { schema, validator, weight })
+        let is_plain = plain::is_plain(&schema, draft);
+        let validator = if is_plain { OnceLock::new() } else { OnceLock::from(Ok(build(&schema, draft)?)) };
+        Ok(Self { schema, draft, is_plain, validator, weight })
     }
 
     /// Returns all errors of a schema, at most 8; empty if it is valid and within the limits.
@@ -111,24 +118,38 @@ impl ArgumentsSchema {
         if let Some(fault) = self.weight.too_much_for(&filled.arguments) {
             return Err(vec![fault]);
         }
-        if filled.has_defaults() && !self.validator.is_valid(&filled.arguments) {
-            let at = |error: ValidationError<'_>| error.instance_path().as_str().to_owned();
-            let faults: Vec<_> = self.validator.iter_errors(&filled.arguments).map(at).collect();
-            filled.remove_refused(&faults);
-            let plain = Value::Object(arguments.clone());
-            if !self.validator.is_valid(&filled.arguments) && self.validator.is_valid(&plain) {
-                return Ok(arguments.clone());
-            }
-        }
-        let faults = self.faults(&filled.arguments);
+        let fits = self.is_plain && plain::fits(&self.schema, &filled.arguments);
+        let faults = if fits { Vec::new() } else { self.faults(&mut filled, arguments)? };
         match filled.arguments {
             Value::Object(filled) if faults.is_empty() => Ok(filled),
             _ => Err(faults),
         }
     }
 
-    fn faults(&self, arguments: &Value) -> Vec<SchemaFault> {
-        self.validator.iter_errors(arguments).take(MAX_FAULTS).map(|error| fault::of(&error)).collect()
+    /// Removes the defaults that cannot stay, and returns the faults of the rest.
+    fn faults(
+        &self,
+        filled: &mut Filled,
+        given: &Map<String, Value>,
+    ) -> Result<Vec<SchemaFault>, Vec<SchemaFault>> {
+        let validator = self.validator().map_err(|fault| vec![fault])?;
+        if filled.has_defaults() && !validator.is_valid(&filled.arguments) {
+            let at = |error: ValidationError<'_>| error.instance_path().as_str().to_owned();
+            let faults: Vec<_> = validator.iter_errors(&filled.arguments).map(at).collect();
+            filled.remove_refused(&faults);
+            let plain = Value::Object(given.clone());
+            if !validator.is_valid(&filled.arguments) && validator.is_valid(&plain) {
+                filled.arguments = plain;
+                return Ok(Vec::new());
+            }
+        }
+        let errors = validator.iter_errors(&filled.arguments).take(MAX_FAULTS);
+        Ok(errors.map(|error| fault::of(&error)).collect())
+    }
+
+    fn validator(&self) -> Result<&Validator, SchemaFault> {
+        let validator = self.validator.get_or_init(|| build(&self.schema, self.draft));
+        validator.as_ref().map_err(|error| SchemaFault::whole(error.message.clone()))
     }
 
     /// Returns at most 8 defaults that their own schema refuses.
@@ -137,8 +158,15 @@ impl ArgumentsSchema {
         if let Some(fault) = self.weight.too_much_for(&filled.arguments) {
             return vec![fault];
         }
+        if !filled.has_defaults() {
+            return Vec::new();
+        }
+        let validator = match self.validator() {
+            Ok(validator) => validator,
+            Err(fault) => return vec![fault],
+        };
         // At the root itself only missing or too few properties are reported, which is not the fault of a default.
-        let errors = self.validator.iter_errors(&filled.arguments).map(|error| fault::of(&error));
+        let errors = validator.iter_errors(&filled.arguments).map(|error| fault::of(&error));
         errors.filter(|fault| !fault.pointer.is_empty()).take(MAX_FAULTS).collect()
     }
 }

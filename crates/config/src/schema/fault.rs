@@ -12,7 +12,7 @@ use converse_text::escape::escape;
 
 const MAX_BYTES: usize = 300;
 /// The values of `type`. <https://json-schema.org/draft/2020-12/meta/validation> (checked 2026-11)
-const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
+pub(super) const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 
 /// One fault in the arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -332,3 +332,17 @@ fn all_that_is_wrong_is_told_at_once() {
     assert_eq!(pointers(schema(Value::Object(many))).len(), MAX_FAULTS);
     assert_eq!(pointers(json!({ "type": "array" })), [""]);
 }
+
+/// Compiling costs as much as the rest of a call.
+#[test]
+fn a_plain_schema_is_compiled_for_the_first_arguments_that_do_not_fit() {
+    let is_compiled = |schema: &ArgumentsSchema| schema.validator.get().is_some();
+    let plain = compiled(&object(json!({ "a": { "type": "integer", "default": 1 } })));
+    assert_eq!(check(&plain, json!({})).unwrap(), json!({ "a": 1 }));
+    assert!(!is_compiled(&plain));
+    assert_eq!(check(&plain, json!({ "a": "x" })).unwrap_err()[0].1, "must be integer, not string");
+    assert!(is_compiled(&plain));
+    // Neither this module nor its message says that the value does not fit.
+    assert_eq!(check(&plain, json!({ "a": 1.0 })).unwrap(), json!({ "a": 1.0 }));
+    assert!(is_compiled(&compiled(&object(json!({ "a": { "pattern": "x" } })))));
+}
