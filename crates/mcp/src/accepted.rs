@@ -19,7 +19,7 @@ use crate::server::{FlagGuard, RELIST};
 
 /// The definition of a tool that was offered, and accepted if there is a lockfile.
 pub(crate) struct Accepted {
-    pub(crate) digest: Digest,
+    pub(crate) definition: Definition,
     /// The command that accepts the tool again.
     pub(crate) anew: String,
     /// Whether the tool must match. A lockfile may come while the tool is served.
@@ -37,7 +37,7 @@ pub(crate) async fn verify(
         return Ok(());
     }
     let late = Failure::Silent { request: "tools/list", limit: RELIST };
-    match timeout(RELIST, is_unchanged(link, tool, accepted.digest)).await.unwrap_or(Err(late)) {
+    match timeout(RELIST, is_unchanged(link, tool, &accepted.definition)).await.unwrap_or(Err(late)) {
         Ok(true) => Ok(()),
         Ok(false) => Err(InvokeError::HeldBack(HoldReason::Changed.message(name, &accepted.anew))),
         Err(failure) => {
@@ -55,11 +55,11 @@ pub(crate) fn definitions(entries: Entries) -> HashMap<InvokerName, Digest> {
 }
 
 /// Returns whether the tool matches. Lists the tools if they may have changed; concurrent calls share one list.
-async fn is_unchanged(link: &Link, tool: &InvokerName, accepted: Digest) -> Result<bool, Failure> {
+async fn is_unchanged(link: &Link, tool: &InvokerName, accepted: &Definition) -> Result<bool, Failure> {
     let mut seen = link.seen.lock().await;
     if let Some(unseen) = FlagGuard::take(&link.handler.changed.unverified) {
         *seen = Some(definitions(listing::list(link).boxed().await?));
         unseen.done();
     }
-    Ok(seen.as_ref().is_none_or(|seen| seen.get(tool) == Some(&accepted)))
+    Ok(seen.as_ref().is_none_or(|seen| seen.get(tool) == Some(&accepted.digest())))
 }

@@ -222,7 +222,7 @@ impl McpConnection {
             name: name.clone(),
             policy: policy.clone(),
             accepted: Accepted {
-                digest: definition.digest(),
+                definition: definition.clone(),
                 anew: accepting(&ensemble.origin),
                 is_verified: Arc::clone(&self.verify_accepted),
             },
