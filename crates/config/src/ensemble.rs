@@ -40,6 +40,13 @@ pub struct EnsembleDescriptor {
     pub broken: bool,
 }
 
+impl EnsembleDescriptor {
+    /// Returns whether it may replace an ensemble of this name and prefix, or have a tool with the same name for models.
+    pub(crate) fn meets(&self, name: &str) -> bool {
+        [&self.name, &self.prefix].into_iter().flatten().any(|own| own.value == name)
+    }
+}
+
 /// One `[[invokers]]` entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InvokerEntry {

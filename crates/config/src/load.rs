@@ -47,23 +47,33 @@ pub struct LoadedFiles {
 
 /// Reads all ensembles. A root that does not exist is empty, unless the user named it ([`Scope::Explicit`]).
 pub fn load(roots: &[Root], shipped: &[(&str, &str)]) -> LoadedFiles {
+    load_named(roots, shipped, None)
+}
+
+/// Like [`load`], for a run that uses only the `named` ensembles: a shipped one is left out if it is not among them and
+/// has no influence on another.
+pub fn load_named(roots: &[Root], shipped: &[(&str, &str)], named: Option<&[String]>) -> LoadedFiles {
     let is_ours = std::ptr::eq(shipped, crate::shipped::shipped());
-    let packed = is_ours.then(packed::load).flatten();
-    let mut loaded = packed.unwrap_or_else(|| load_texts(shipped));
-    for root in roots {
-        match Directory::open(root) {
-            Ok(Some(mut directory)) => {
-                directory.report_names(&mut loaded);
-                loaded.read_files(&directory);
-            }
-            Ok(None) => {}
-            Err(reason) => {
-                let id = loaded.sources.add(root.shown.clone(), root.scope, "");
-                loaded.diagnostics.push(unreadable(id, &reason));
-            }
-        }
-    }
-    loaded
+    is_ours.then(|| load_packed(roots, named)).flatten().unwrap_or_else(|| {
+        let mut loaded = load_texts(shipped);
+        loaded.read_roots(roots);
+        loaded
+    })
+}
+
+/// Returns `None` if the packed data is damaged.
+fn load_packed(roots: &[Root], named: Option<&[String]>) -> Option<LoadedFiles> {
+    let mut packed = packed::open()?;
+    let sources = std::mem::take(&mut packed.sources);
+    let mut loaded = LoadedFiles { sources, descriptors: Vec::new(), diagnostics: Vec::new() };
+    loaded.read_roots(roots);
+    let is_used = |name: &str| {
+        named.is_none_or(|named| named.iter().any(|one| one == name))
+            || loaded.descriptors.iter().any(|other| other.meets(name))
+    };
+    let shipped = packed.unpack(is_used)?;
+    loaded.descriptors.splice(0..0, shipped);
+    Some(loaded)
 }
 
 /// Reads the given texts, never the packed form.
@@ -129,6 +139,22 @@ impl Budget {
 }
 
 impl LoadedFiles {
+    fn read_roots(&mut self, roots: &[Root]) {
+        for root in roots {
+            match Directory::open(root) {
+                Ok(Some(mut directory)) => {
+                    directory.report_names(self);
+                    self.read_files(&directory);
+                }
+                Ok(None) => {}
+                Err(reason) => {
+                    let id = self.sources.add(root.shown.clone(), root.scope, "");
+                    self.diagnostics.push(unreadable(id, &reason));
+                }
+            }
+        }
+    }
+
     fn read_files(&mut self, files: &dyn Files) {
         let mut budget = Budget::of(files.scope());
         for name in files.names() {

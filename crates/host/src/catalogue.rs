@@ -8,8 +8,8 @@ mod protected;
 use std::path::{Path, PathBuf};
 
 use converse_config::{
-    BrokenEnsemble, BuiltinSpec, Code, Diagnostic, EnsembleDescriptor, EnsemblePlan, Finding, ResolveInput,
-    Root, Scope, SourceMap, load, resolve, shipped,
+    BrokenEnsemble, BuiltinSpec, Code, Diagnostic, EnsembleDescriptor, EnsemblePlan, Finding, LoadedFiles,
+    ResolveInput, Root, Scope, SourceMap, load, load_named, resolve, shipped,
 };
 use converse_ensemble::{Builtin, builtins};
 
@@ -74,44 +74,51 @@ enum Judged {
 impl Catalogue {
     /// Reads explicit directories, the project's `ensembles/`, the user's, and the built-in ones.
     pub fn find(world: &World, explicit: &[PathBuf]) -> Self {
-        Self::read(world, &roots(world, explicit), shipped(), Rigour::Run, Judged::AsTheyStand)
+        Self::find_named(world, explicit, None)
+    }
+
+    /// Like [`Catalogue::find`], for a run that uses only these ensembles: other built-in ones may be missing.
+    pub fn find_named(world: &World, explicit: &[PathBuf], named: Option<&[String]>) -> Self {
+        let roots = roots(world, explicit);
+        let loaded = load_named(&roots, shipped(), named);
+        Self::of(loaded, roots, world, Rigour::Run, Judged::AsTheyStand)
     }
 
     /// Returns what would apply if the project were trusted. Nothing of it may run.
     pub fn as_if_trusted(world: &World) -> Self {
-        Self::read(world, &roots(world, &[]), shipped(), Rigour::Run, Judged::AsIfTrusted)
+        let roots = roots(world, &[]);
+        Self::of(load(&roots, shipped()), roots, world, Rigour::Run, Judged::AsIfTrusted)
     }
 
     /// Returns what would apply without the project.
     pub fn without_project(world: &World) -> Self {
         let mut roots = roots(world, &[]);
         roots.retain(|root| root.scope != Scope::Project);
-        Self::read(world, &roots, shipped(), Rigour::Run, Judged::AsTheyStand)
+        Self::of(load(&roots, shipped()), roots, world, Rigour::Run, Judged::AsTheyStand)
     }
 
     /// Returns the built-in ensembles only.
     pub fn shipped(world: &World) -> Self {
-        Self::read(world, &[], shipped(), Rigour::Run, Judged::AsTheyStand)
+        Self::of(load(&[], shipped()), Vec::new(), world, Rigour::Run, Judged::AsTheyStand)
     }
 
     /// For `check`: compiles every schema. Explicit directories replace the others.
     pub fn check(world: &World, directories: &[PathBuf], require_env: bool) -> Self {
         let rigour = Rigour::Check { require_env };
-        if directories.is_empty() {
-            return Self::read(world, &roots(world, &[]), shipped(), rigour, Judged::AsTheyStand);
-        }
-        let roots: Vec<Root> = directories.iter().map(|dir| root(Scope::Explicit, world, dir)).collect();
-        Self::read(world, &roots, &[], rigour, Judged::AsTheyStand)
+        let (roots, shipped) = match directories {
+            [] => (roots(world, &[]), shipped()),
+            _ => (directories.iter().map(|dir| root(Scope::Explicit, world, dir)).collect(), &[][..]),
+        };
+        Self::of(load(&roots, shipped), roots, world, rigour, Judged::AsTheyStand)
     }
 
-    fn read(world: &World, roots: &[Root], shipped: &[(&str, &str)], rigour: Rigour, judged: Judged) -> Self {
+    fn of(loaded: LoadedFiles, roots: Vec<Root>, world: &World, rigour: Rigour, judged: Judged) -> Self {
         let builtins = all_builtins();
         let specs: Vec<BuiltinSpec<'_>> = builtins
             .iter()
             .map(|builtin| BuiltinSpec { name: builtin.name, effects: builtin.effects })
             .collect();
         let environment = world.environment();
-        let loaded = load(roots, shipped);
         let given = ResolveInput {
             builtins: &specs,
             environment: &environment,
@@ -148,8 +155,8 @@ impl Catalogue {
         for plan in plans.iter_mut().filter(|plan| plan.origin.scope == Scope::Project) {
             plan.named_files = named.remove(&plan.name).unwrap_or_default();
         }
-        let protected = protected::protected(roots, &plans, &environment, world);
-        let (sources, descriptors, roots) = (loaded.sources, loaded.descriptors, roots.to_vec());
+        let protected = protected::protected(&roots, &plans, &environment, world);
+        let (sources, descriptors) = (loaded.sources, loaded.descriptors);
         Self {
             plans,
             broken,
@@ -283,7 +290,10 @@ impl Catalogue {
         if self.diagnostics.iter().any(unread) {
             return Err(self.invalid(unread));
         }
-        let names = self.plans.iter().map(|plan| plan.name.as_str());
+        let files = shipped().iter().filter_map(|(path, _)| path.strip_suffix(".toml"));
+        // Built-in ones may be missing in `plans`.
+        let built_in = files.filter(|name| !name.contains('/'));
+        let names = self.plans.iter().map(|plan| plan.name.as_str()).chain(built_in);
         Err(Failure::usage("unknown-ensemble", format!("there is no ensemble `{name}`")).did_you_mean(
             name,
             names,

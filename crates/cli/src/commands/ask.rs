@@ -209,9 +209,13 @@ impl Run<'_> {
         Sessions { args: self.options, console: self.console, world: self.world }
     }
 
-    /// Returns the ensembles, checked as far as this run uses them; problems elsewhere are one line each.
-    fn catalogue(&self, settings: &Settings) -> Result<Catalogue, Failure> {
-        let catalogue = Catalogue::find(self.world, &self.options.directories);
+    /// Returns the ensembles, checked as far as this run uses them; problems elsewhere are one line each. `said` may name
+    /// servers.
+    fn catalogue(&self, settings: &Settings, said: &UserInput) -> Result<Catalogue, Failure> {
+        let servers = || said.servers().into_iter().map(str::to_owned);
+        let named = settings.ensembles.as_ref();
+        let named: Option<Vec<_>> = named.map(|named| named.iter().cloned().chain(servers()).collect());
+        let catalogue = Catalogue::find_named(self.world, &self.options.directories, named.as_deref());
         catalogue.select(settings.ensembles.as_deref())?;
         self.console.warn_all(catalogue.lines_for(settings.ensembles.as_deref()));
         Ok(catalogue)

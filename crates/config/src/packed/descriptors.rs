@@ -75,7 +75,6 @@ fields! {
         span, name, description, builtin, command, request, policy, arguments, tests, arguments_incomplete, templates_incomplete,
     }
     ArgumentsDescriptor { schema, places }
-    Conversion { places }
     CommandDescriptor { span, argv, environment, cwd, stdin, sandbox_access, code }
     SandboxAccessDescriptor { span, reads, writes, network }
     CodeRisk { span, message, whole_input }
@@ -93,6 +92,17 @@ choices! {
 }
 
 absent! { ConnectionDescriptor ToolsDescriptor RequestDescriptor }
+
+/// Positions are for messages, and shipped schemas have no faults.
+impl Packed for Conversion {
+    fn pack(&self, _to: &mut Vec<u8>) -> Option<()> {
+        Some(())
+    }
+
+    fn unpack(_from: &mut &[u8]) -> Option<Self> {
+        Some(Self::default())
+    }
+}
 
 impl Packed for ArgvDescriptor {
     fn pack(&self, to: &mut Vec<u8>) -> Option<()> {

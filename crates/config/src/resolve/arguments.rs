@@ -8,6 +8,7 @@ use super::Resolver;
 use crate::Code;
 use crate::diagnostic::{Diagnostic, quoted};
 use crate::invoker::{ArgumentsDescriptor, InvokerDescriptor};
+use crate::plan::Scope;
 use crate::schema::{ArgumentsSchema, FindingKind, SchemaFinding, lint};
 use crate::source::Span;
 
@@ -50,7 +51,9 @@ impl Resolver<'_> {
                     return None;
                 }
             }
-        } else if let Err(error) = ArgumentsSchema::weigh(schema) {
+        } else if self.scope != Scope::Shipped
+            && let Err(error) = ArgumentsSchema::weigh(schema)
+        {
             // A schema that is too large is never sent to a model, so it is an error in every run.
             self.error(Code::BadSchema, arguments.place(&error.pointer), error.message);
             return None;

@@ -87,7 +87,7 @@ impl<'a> AskRun<'a> {
     ) -> Result<Vec<Ended>, Failure> {
         require_keys(candidates)?;
         // The process ends after this run: what is large is not freed before.
-        let catalogue = ManuallyDrop::new(self.run.catalogue(common(candidates)?)?);
+        let catalogue = ManuallyDrop::new(self.run.catalogue(common(candidates)?, &self.said)?);
         let contents = Kept::awaiting(candidates.iter().any(Candidate::is_kept));
         let ended = block_on(async {
             let (connected, said) = self.connect(&catalogue, candidates, &contents).await?;

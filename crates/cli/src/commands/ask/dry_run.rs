@@ -48,7 +48,7 @@ impl AskRun<'_> {
         candidates: &mut [Candidate],
         each: impl Fn(&Prompt<'_>, &Settings) -> Result<T, Failure>,
     ) -> Result<Vec<T>, Failure> {
-        let catalogue = self.run.catalogue(common(candidates)?)?;
+        let catalogue = self.run.catalogue(common(candidates)?, &self.said)?;
         let sessions = candidates.iter().filter_map(|candidate| candidate.continued.as_ref());
         let contents = Kept::new(sessions.map(|session| session.contents.clone()));
         let (offer, note, said) = block_on(async {
