@@ -15,10 +15,11 @@ mod stats;
 mod talk;
 
 use std::ffi::OsString;
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum, ValueHint};
 use converse_canister::Digest;
 use converse_host::options::RuleOptions;
 
@@ -270,7 +271,7 @@ pub(crate) enum Models {
 
 /// Parses the command line. Without a command it is `repl`: `converse -c` is `converse repl -c`.
 pub(crate) fn parsed(words: &[OsString]) -> Result<Cli, clap::Error> {
-    let error = match Cli::try_parse_from(words) {
+    let error = match parsed_once(words) {
         Err(error) if error.use_stderr() => error,
         parsed => return parsed,
     };
@@ -290,6 +291,13 @@ pub(crate) fn parsed(words: &[OsString]) -> Result<Cli, clap::Error> {
         error.insert(ContextKind::Usage, usage);
         error
     })
+}
+
+/// As `try_parse_from`, but the definitions are not freed: the end of the process does that.
+fn parsed_once(words: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut command = ManuallyDrop::new(Cli::command());
+    let mut matches = command.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 /// Returns the whole definition of the command line, built, for help, manual pages and completions.

@@ -1,6 +1,7 @@
 //! The async runtime of a run.
 
 use std::panic::catch_unwind;
+use std::pin::pin;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -13,7 +14,8 @@ const LAST_WORK: Duration = Duration::from_secs(1);
 /// Runs a future to its end. A stuck thread is abandoned, so that it never blocks the exit.
 pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
     let runtime = runtime()?;
-    let output = runtime.block_on(future);
+    // A future of a run is large. The runtime would move it twice.
+    let output = runtime.block_on(pin!(future));
     runtime.shutdown_timeout(LAST_WORK);
     Ok(output)
 }
