@@ -1,7 +1,7 @@
 //! A tool's declaration, a model's call of it, the result, and the decision about the call.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -14,8 +14,8 @@ use crate::{Arguments, Content, Cost, Digest, InvocationId, Labels, ReasoningTok
 pub struct Declaration {
     pub name: ToolName,
     pub description: String,
-    /// JSON Schema of the arguments object (2020-12 unless it names another).
-    pub arguments: Value,
+    /// JSON Schema of the arguments object (2020-12 unless it names another). Shared by all copies.
+    pub arguments: Arc<Value>,
 }
 
 /// What a wire has made of one list of tools, as JSON text. Tools that change need a new value.

@@ -1,5 +1,7 @@
 //! One invoker as written: in a file (`[invoker]`, `[arguments]`), or inline in `[[invokers]]`.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::Code;
@@ -35,13 +37,16 @@ pub struct InvokerDescriptor {
 /// A JSON Schema written as TOML, as in `[arguments]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArgumentsDescriptor {
-    pub schema: Spanned<Value>,
+    pub schema: Spanned<Arc<Value>>,
     pub(crate) places: Conversion,
 }
 
 impl ArgumentsDescriptor {
     pub(crate) fn read(table: &Table<'_, '_>, key: &'static str) -> Option<Self> {
-        let read = table.json_table(key).map(|(schema, places)| Self { schema, places });
+        let read = table.json_table(key).map(|(Spanned { value, span }, places)| Self {
+            schema: Spanned { value: Arc::new(value), span },
+            places,
+        });
         read.filter(|read| {
             !read.extent().is_some_and(|(first, last)| table.problems.overlaps_error(first, last))
         })

@@ -125,7 +125,7 @@ pub struct InvokerPlan {
     pub name: InvokerName,
     pub description: String,
     /// JSON Schema of the arguments; `None` only for tools that are not discovered yet.
-    pub arguments: Option<Value>,
+    pub arguments: Option<Arc<Value>>,
     pub kind: InvokerKind,
     pub policy: Policy,
     /// `[[tests]]`.

@@ -96,7 +96,7 @@ fn a_command_is_planned() {
 fn a_command_without_arguments_takes_none_and_is_external() {
     let plan = plan(&with("command = { argv = [\"date\"] }\n"));
     let invoker = &plan.invokers[0];
-    assert_eq!(invoker.arguments, Some(json!({ "type": "object", "properties": {} })));
+    assert_eq!(invoker.arguments, Some(json!({ "type": "object", "properties": {} }).into()));
     assert_eq!(invoker.policy.effects, Effects::External);
     assert!(invoker.kind.reaches_out() && plan.reaches_out());
     let said = with("effects = \"read\"\ncommand = { argv = [\"date\"] }\n");

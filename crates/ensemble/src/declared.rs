@@ -45,8 +45,21 @@ pub fn declared_definition(plan: &InvokerPlan) -> Definition {
     defined::definition(plan, &arguments(plan))
 }
 
-fn arguments(plan: &InvokerPlan) -> Value {
-    plan.arguments.clone().unwrap_or_else(|| json!({ "type": "object", "properties": {} }))
+fn arguments(plan: &InvokerPlan) -> Arc<Value> {
+    plan.arguments.clone().unwrap_or_else(|| json!({ "type": "object", "properties": {} }).into())
+}
+
+/// A tool that runs knows nothing of its tests.
+fn without_tests(plan: &InvokerPlan) -> InvokerPlan {
+    InvokerPlan {
+        name: plan.name.clone(),
+        description: plan.description.clone(),
+        arguments: plan.arguments.clone(),
+        kind: plan.kind.clone(),
+        policy: plan.policy.clone(),
+        tests: Vec::new(),
+        origin: plan.origin.clone(),
+    }
 }
 
 impl DeclaredConnection {
@@ -57,7 +70,7 @@ impl DeclaredConnection {
         surroundings: Arc<Surroundings>,
     ) -> Self {
         Self {
-            invokers: plan.invokers.iter().cloned().map(Arc::new).collect(),
+            invokers: plan.invokers.iter().map(|invoker| Arc::new(without_tests(invoker))).collect(),
             configuration: plan.configuration.clone(),
             scope: plan.origin.scope,
             trusted: plan.trusted,
@@ -106,7 +119,7 @@ impl DeclaredConnection {
         match kind {
             InvokerKind::Builtin(builtin) => self.builtin(name, builtin).map_err(NotBuilt::Broken),
             InvokerKind::Command(plan) => {
-                let (schema, surroundings) = (invoker.arguments.as_ref(), Arc::clone(&self.surroundings));
+                let (schema, surroundings) = (invoker.arguments.as_deref(), Arc::clone(&self.surroundings));
                 let (scope, sandbox) = (self.scope, invoker.policy.sandbox);
                 let command = Command::new(plan.clone(), schema, scope, sandbox, surroundings);
                 let check = self.start_check.clone();

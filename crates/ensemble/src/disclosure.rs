@@ -188,7 +188,7 @@ fn of_invoker(plan: &EnsemblePlan, invoker: &InvokerPlan, outward: &Outward<'_>)
     let mut lines = outward.kind_lines(&invoker.kind);
     lines.extend(allowed(&invoker.policy));
     lines.push(Line::telling(format!("description: {}", quoted(&invoker.description))));
-    let arguments = invoker.arguments.as_ref().map(Value::to_string).unwrap_or_default();
+    let arguments = invoker.arguments.as_ref().map(|schema| schema.to_string()).unwrap_or_default();
     lines.push(Line::telling(format!("arguments: {}", safe(&arguments))));
     lines.extend(test_lines(&invoker.tests));
     let heading = Line::telling(format!("{} = {what}  {policy}", invoker.name));

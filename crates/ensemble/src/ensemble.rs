@@ -285,12 +285,13 @@ impl Ensemble {
         &self,
         invoker: &InvokerName,
         description: String,
-        arguments: Value,
+        arguments: impl Into<Arc<Value>>,
         policy: Policy,
         builtin: bool,
         invocable: Arc<dyn Invocable>,
     ) -> Tool {
-        let declaration = Declaration { name: tool_name(&self.prefix, invoker), description, arguments };
+        let (name, arguments) = (tool_name(&self.prefix, invoker), arguments.into());
+        let declaration = Declaration { name, description, arguments };
         let own = own_permission(&policy, builtin, self.trusted, &self.origin.to_string());
         let mut tool = Tool::new(self, invoker, declaration, policy, own, invocable);
         tool.builtin = builtin;

@@ -176,7 +176,7 @@ pub(crate) fn plan(kind: InvokerKind, policy: Policy, scope: Scope) -> EnsembleP
     let invoker = InvokerPlan {
         name: "x".to_owned().try_into().unwrap(),
         description: String::new(),
-        arguments: Some(serde_json::json!({ "type": "object" })),
+        arguments: Some(serde_json::json!({ "type": "object" }).into()),
         kind,
         policy,
         tests: Vec::new(),

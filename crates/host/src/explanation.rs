@@ -2,6 +2,7 @@
 //! descriptor is known.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use converse_canister::{Digest, InvokerName, Origin, SeenData};
 use converse_config::{
@@ -86,10 +87,10 @@ impl<'a> ExplainedCall<'a> {
         world: &World,
     ) -> Result<Self, Failure> {
         let declared = DeclaredTool::of(tool, catalogue)?;
-        let typed = typed_arguments::parse(words, declared.schema.as_ref().unwrap_or(&Value::Null))?;
+        let typed = typed_arguments::parse(words, declared.schema.as_deref().unwrap_or(&Value::Null))?;
         let (arguments, faults) = match &typed.malformed {
             Some(malformed) => (typed.object, vec![malformed.to_string()]),
-            None => checked(declared.schema.as_ref(), typed.object),
+            None => checked(declared.schema.as_deref(), typed.object),
         };
         let home = world.home();
         let subject = Subject {
@@ -166,7 +167,7 @@ fn checked(schema: Option<&Value>, arguments: Map<String, Value>) -> (Map<String
 struct DeclaredTool {
     effects: Effects,
     /// `None`: known only once its server is connected.
-    schema: Option<Value>,
+    schema: Option<Arc<Value>>,
     definition: Option<Digest>,
     local: bool,
     /// Whether its server is reached over a network.
@@ -232,7 +233,7 @@ impl DeclaredTool {
              ask or be refused"
                 .to_owned()
         });
-        let nothing = || json!({ "type": "object", "properties": {} });
+        let nothing = || Arc::new(json!({ "type": "object", "properties": {} }));
         Ok(Self {
             effects: found.policy.effects,
             schema: Some(found.arguments.clone().unwrap_or_else(nothing)),

@@ -120,7 +120,7 @@ mod tests {
         Declaration {
             name: ToolName::cleaned("weather"),
             description: String::new(),
-            arguments: json!({ "type": "object" }),
+            arguments: json!({ "type": "object" }).into(),
         }
     }
 

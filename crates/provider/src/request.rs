@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn prepared_tools_are_kept_and_a_changed_schema_is_prepared_anew() {
         let tool = |kind: &str| {
-            let arguments = json!({ "type": "object", "properties": { "a": { "type": kind } } });
+            let arguments = json!({ "type": "object", "properties": { "a": { "type": kind } } }).into();
             [Declaration { name: ToolName::cleaned("t"), description: "<\"é\">".to_owned(), arguments }]
         };
         let (old, new, view) = (tool("array"), tool("number"), [Canister::User(User::text("hello"))]);

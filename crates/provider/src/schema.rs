@@ -26,7 +26,7 @@ const COMBINATORS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
 pub(crate) fn object_root(tool: &Declaration) -> Result<Map<String, Value>, TranslateError> {
     let wrong =
         |reason: &str| TranslateError::Tool { tool: tool.name.to_string(), reason: reason.to_owned() };
-    let Value::Object(schema) = &tool.arguments else { return Err(wrong("its schema is not an object")) };
+    let Value::Object(schema) = &*tool.arguments else { return Err(wrong("its schema is not an object")) };
     let mut schema = inlined(schema)
         .ok_or_else(|| wrong("the target of the `$ref` at the root of its schema does not exist"))?;
     match schema.get("type") {
@@ -225,7 +225,11 @@ mod tests {
     use super::*;
 
     fn root(arguments: Value) -> Result<Value, String> {
-        let tool = Declaration { name: ToolName::new("t").unwrap(), description: String::new(), arguments };
+        let tool = Declaration {
+            name: ToolName::new("t").unwrap(),
+            description: String::new(),
+            arguments: arguments.into(),
+        };
         object_root(&tool).map(Value::Object).map_err(|error| error.to_string())
     }
 

@@ -207,7 +207,7 @@ fn declaration(tool: &Value) -> Declaration {
     Declaration {
         name: ToolName::new(function["name"].as_str().unwrap()).unwrap(),
         description: function["description"].as_str().unwrap_or_default().to_owned(),
-        arguments: function.get("input_schema").or(function.get("parameters")).unwrap().clone(),
+        arguments: function.get("input_schema").or(function.get("parameters")).unwrap().clone().into(),
     }
 }
 

@@ -32,7 +32,7 @@ fn narrowed(provider: &str, pointer: &str, schema: &Value) -> Value {
     let tool = Declaration {
         name: ToolName::new("t").unwrap(),
         description: "A tool".to_owned(),
-        arguments: schema.clone(),
+        arguments: schema.clone().into(),
     };
     match processor(endpoint.dialect).prepare_tools(&[tool], &endpoint) {
         Err(error) => json!({ "error": error.to_string() }),

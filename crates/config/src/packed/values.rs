@@ -1,6 +1,7 @@
 //! Numbers, texts, lists, JSON.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Number, Value};
@@ -135,6 +136,16 @@ impl<T: Packed> Packed for Option<T> {
 
     fn unpack(from: &mut &[u8]) -> Option<Self> {
         if bool::unpack(from)? { T::unpack(from).map(Some) } else { Some(None) }
+    }
+}
+
+impl<T: Packed> Packed for Arc<T> {
+    fn pack(&self, to: &mut Vec<u8>) -> Option<()> {
+        T::pack(self, to)
+    }
+
+    fn unpack(from: &mut &[u8]) -> Option<Self> {
+        T::unpack(from).map(Self::new)
     }
 }
 

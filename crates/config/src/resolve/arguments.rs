@@ -1,6 +1,7 @@
 //! Checks the schema of one invoker's arguments.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -20,9 +21,9 @@ impl Resolver<'_> {
     pub(super) fn arguments(
         &mut self,
         invoker: &InvokerDescriptor,
-    ) -> Option<(Value, Option<ArgumentsSchema>)> {
+    ) -> Option<(Arc<Value>, Option<ArgumentsSchema>)> {
         let Some(arguments) = &invoker.arguments else {
-            return Some((json!({ "type": "object", "properties": {} }), None));
+            return Some((Arc::new(json!({ "type": "object", "properties": {} })), None));
         };
         let schema = &arguments.schema.value;
         if invoker.arguments_incomplete && schema.get("type").is_none() {
@@ -38,7 +39,7 @@ impl Resolver<'_> {
         let mut compiled = None;
         if self.given.compile_schemas {
             // A wrong type does not hide the problems of the rest.
-            let typed = if is_object { Cow::Borrowed(schema) } else { Cow::Owned(as_object(schema)) };
+            let typed = if is_object { Cow::Borrowed(&**schema) } else { Cow::Owned(as_object(schema)) };
             match ArgumentsSchema::compile(&typed) {
                 Ok(compiled_schema) => {
                     self.defaults_fit(arguments, &compiled_schema)?;
@@ -61,7 +62,7 @@ impl Resolver<'_> {
         if !is_object {
             return None;
         }
-        Some((schema.clone(), compiled))
+        Some((Arc::clone(schema), compiled))
     }
 
     fn required(&mut self, arguments: &ArgumentsDescriptor) {

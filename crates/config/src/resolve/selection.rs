@@ -138,7 +138,7 @@ fn without_excess<'a>(
 /// Returns the size of what models see of an ensemble, in bytes.
 fn size_for_models(plan: &EnsemblePlan) -> usize {
     let of_invoker = |invoker: &InvokerPlan| {
-        let schema = invoker.arguments.as_ref().map_or(0, converse_canister::json_length);
+        let schema = invoker.arguments.as_deref().map_or(0, converse_canister::json_length);
         invoker.name.as_str().len() + invoker.description.len() + schema
     };
     plan.name.as_str().len() + plan.description.len() + plan.invokers.iter().map(of_invoker).sum::<usize>()

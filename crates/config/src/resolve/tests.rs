@@ -140,7 +140,7 @@ arguments = { type = \"object\", required = [\"x\"], properties.x = { type = \"i
             InvokerPlan {
                 name: converse_canister::InvokerName::new("a").unwrap(),
                 description: "da".into(),
-                arguments: Some(serde_json::json!({ "type": "object", "properties": {} })),
+                arguments: Some(serde_json::json!({ "type": "object", "properties": {} }).into()),
                 kind: InvokerKind::Builtin("peek_file".into()),
                 policy: a,
                 tests: Vec::new(),
@@ -150,7 +150,7 @@ arguments = { type = \"object\", required = [\"x\"], properties.x = { type = \"i
                 name: converse_canister::InvokerName::new("b").unwrap(),
                 description: "db".into(),
                 arguments: Some(
-                    serde_json::json!({ "type": "object", "required": ["x"], "properties": { "x": { "type": "integer" } } })
+                    serde_json::json!({ "type": "object", "required": ["x"], "properties": { "x": { "type": "integer" } } }).into()
                 ),
                 kind: InvokerKind::Builtin("reckoner".into()),
                 policy: Policy { effects: Effects::External, ..base },

@@ -50,7 +50,7 @@ impl Resolver<'_> {
             contains: given.contains.iter().map(|part| part.value.clone()).collect(),
             matches: given.matches.as_ref().map(|pattern| pattern.value.clone()),
             json: given.json.clone(),
-            schema: given.schema.as_ref().map(|schema| schema.schema.value.clone()),
+            schema: given.schema.as_ref().map(|schema| Value::clone(&schema.schema.value)),
             within: given.within.as_ref().map(|within| within.value),
         }
     }

@@ -88,7 +88,7 @@ fn unfit_for(rule: &Rule, invoker: &InvokerPlan) -> Option<String> {
 
 /// Returns whether the schema lists all arguments and does not have this one.
 fn never_takes(invoker: &InvokerPlan, argument: &str) -> bool {
-    let Some(Value::Object(schema)) = &invoker.arguments else { return false };
+    let Some(Value::Object(schema)) = invoker.arguments.as_deref() else { return false };
     let listed = schema.get("properties").and_then(Value::as_object);
     schema.get("additionalProperties") == Some(&Value::Bool(false))
         && !schema.contains_key("patternProperties")

@@ -354,7 +354,7 @@ mod tests {
         let tool = |name: &str| Declaration {
             name: name.to_owned().try_into().unwrap(),
             description: "x".repeat(82),
-            arguments: json!({}),
+            arguments: json!({}).into(),
         };
         let view = [
             Canister::Supervisor(Supervisor { text: "s".repeat(400) }),

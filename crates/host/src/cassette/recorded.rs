@@ -70,7 +70,7 @@ impl Recorded {
 
 fn written(tool: &Tool) -> converse_session::cassette::Tool {
     let (name, description) = (tool.invoker.to_string(), tool.declaration.description.clone());
-    let arguments = tool.declaration.arguments.clone();
+    let arguments = Value::clone(&tool.declaration.arguments);
     let shown = json!({ "name": name, "description": description, "inputSchema": arguments });
     let definition = tool.definition().value();
     let definition = (Definition::of(&shown).digest() != tool.digest()).then_some(definition);

@@ -49,7 +49,7 @@ impl Replayed {
     /// Returns the tools of the current descriptor, so that changes become visible.
     fn declared(&self, ensemble: &Ensemble) -> Vec<Tool> {
         let tool = |plan: &converse_config::InvokerPlan| {
-            let nothing = || json!({ "type": "object", "properties": {} });
+            let nothing = || json!({ "type": "object", "properties": {} }).into();
             let arguments = plan.arguments.clone().unwrap_or_else(nothing);
             let builtin = matches!(plan.kind, InvokerKind::Builtin(_));
             let (description, policy) = (plan.description.clone(), plan.policy.clone());

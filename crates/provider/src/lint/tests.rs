@@ -13,7 +13,7 @@ const GOLDEN: &str = include_str!("golden.json");
 
 fn tool(schema: &Value) -> Declaration {
     let name = ToolName::new("t__x").unwrap();
-    Declaration { name, description: "What it does.".into(), arguments: schema.clone() }
+    Declaration { name, description: "What it does.".into(), arguments: schema.clone().into() }
 }
 
 fn golden() -> Vec<Value> {

@@ -248,7 +248,7 @@ fn request(provider: &str, view: &[Canister], tools: &[Declaration], blobs: &dyn
 }
 
 fn tool() -> Declaration {
-    let arguments = json!({ "type": "object", "properties": { "a": { "type": "integer" } } });
+    let arguments = json!({ "type": "object", "properties": { "a": { "type": "integer" } } }).into();
     Declaration { name: ToolName::new("w").unwrap(), description: "asks".into(), arguments }
 }
 

@@ -9,7 +9,7 @@ fn tools() -> Vec<Declaration> {
         .map(|(name, arguments)| Declaration {
             name: ToolName::new(name).unwrap(),
             description: String::new(),
-            arguments,
+            arguments: arguments.into(),
         })
         .into()
 }

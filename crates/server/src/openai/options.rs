@@ -174,7 +174,7 @@ pub(super) fn function(mut fields: Fields) -> Result<ClientTool, ApiError> {
     }
     let strict = fields.boolean("strict")?.unwrap_or(false);
     fields.end()?;
-    Ok(ClientTool { declaration: Declaration { name, description, arguments }, strict })
+    Ok(ClientTool { declaration: Declaration { name, description, arguments: arguments.into() }, strict })
 }
 
 impl ToolUse {

@@ -151,7 +151,7 @@ fn declared(plan: &EnsemblePlan, invoker: &InvokerPlan, rules: &[Rule]) -> Value
         shown_as: shown_as.as_str(),
         description: &invoker.description,
         policy: &invoker.policy,
-        arguments: invoker.arguments.as_ref(),
+        arguments: invoker.arguments.as_deref(),
         own: &own_permission(&invoker.policy, builtin, plan.trusted, &plan.origin.to_string()),
         trusted: plan.trusted,
         local: Binding::is_local(plan.origin.scope),

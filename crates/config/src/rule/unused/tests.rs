@@ -9,9 +9,12 @@ fn idle_rules_are_found() {
     let invoker = |name: &str| crate::InvokerPlan {
         name: name.to_owned().try_into().unwrap(),
         description: String::new(),
-        arguments: Some(serde_json::json!({
-            "type": "object", "properties": { "a": {}, "n": {} }, "additionalProperties": false,
-        })),
+        arguments: Some(
+            serde_json::json!({
+                "type": "object", "properties": { "a": {}, "n": {} }, "additionalProperties": false,
+            })
+            .into(),
+        ),
         kind: crate::InvokerKind::Builtin("x".into()),
         policy: crate::Policy {
             effects: if name == "read" { crate::Effects::Read } else { crate::Effects::Write },

@@ -136,11 +136,14 @@ fn names_that_no_tool_has_are_found() {
     let query = InvokerPlan {
         name: "query".to_owned().try_into().unwrap(),
         description: String::new(),
-        arguments: Some(json!({
-            "type": "object",
-            "properties": { "database": { "type": "string" }, "sql": { "type": "string" } },
-            "required": ["database", "sql"],
-        })),
+        arguments: Some(
+            json!({
+                "type": "object",
+                "properties": { "database": { "type": "string" }, "sql": { "type": "string" } },
+                "required": ["database", "sql"],
+            })
+            .into(),
+        ),
         kind: InvokerKind::Builtin("x".into()),
         policy: Policy::default(),
         tests: Vec::new(),

@@ -61,7 +61,7 @@ async fn the_schema_says_what_is_a_number() {
     ] {
         let kind = InvokerKind::Command(command(&["/bin/echo", "{x}"]));
         let mut plan = plan(kind, patient(), Scope::Explicit);
-        plan.invokers[0].arguments = Some(schema);
+        plan.invokers[0].arguments = Some(schema.into());
         let surroundings = surroundings(directory.path(), Arc::new(Scripted::default()));
         let (roster, _) = connect(&plan, surroundings).await;
         let result = call(&roster, json!({ "x": -5 }), &CancellationToken::new()).await;

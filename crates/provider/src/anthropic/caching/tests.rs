@@ -63,7 +63,7 @@ fn tools() -> Vec<Declaration> {
     let tool = |name: &str| Declaration {
         name: ToolName::new(name).unwrap(),
         description: String::new(),
-        arguments: json!({ "type": "object" }),
+        arguments: json!({ "type": "object" }).into(),
     };
     vec![tool("a"), tool("b")]
 }
