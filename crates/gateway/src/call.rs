@@ -190,7 +190,8 @@ impl Gateway {
             return Err(self.ended_in_queue((shown, Outcome::Cancelled), text, sink).await);
         };
         let turn = Turn { counted, has_waited, _slot: slot };
-        if has_waited && Admitted::is_revoked(context) {
+        // Servers may have been waited for before the queue.
+        if Admitted::is_revoked(context) {
             turn.unused(Outcome::Refused);
             let text = "the access of this client was taken back; nothing was run";
             return Err(self.ended_in_queue((shown, Outcome::Refused), text, sink).await);

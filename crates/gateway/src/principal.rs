@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use rmcp::RoleServer;
 use rmcp::model::Extensions;
 use rmcp::service::RequestContext;
+use tokio::task::unconstrained;
 
 /// For whom a request is answered.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -72,7 +73,9 @@ impl Admitted {
 
     /// Returns whether the token of a request was taken back since. That of a request over stdio cannot be.
     pub(crate) fn is_revoked(context: &RequestContext<RoleServer>) -> bool {
-        Self::of(context).is_some_and(|admitted| admitted.end.revoked().now_or_never().is_some())
+        // A task that has used up its budget would see a pending future.
+        let is_revoked = |admitted: &Self| unconstrained(admitted.end.revoked()).now_or_never().is_some();
+        Self::of(context).is_some_and(is_revoked)
     }
 }
 

@@ -221,7 +221,7 @@ impl Book {
 }
 
 fn handed(log: AuditLog, warn: &Warn, health: &Arc<Health>) -> Result<Log, AuditError> {
-    let gathering = Gathering::begin(scribe::QUEUE, log.syncer()?);
+    let gathering = Gathering::begin(log.syncer()?);
     let book = SharedLog { log, warn: Arc::clone(warn) };
     Ok(Log::Handed(Scribe::begin(book, gathering, Arc::clone(health))))
 }
@@ -240,7 +240,7 @@ impl scribe::Book for SharedLog {
     fn resume(&mut self, reason: &str) -> Result<Gathering, AuditError> {
         self.log.resume(reason, World::now())?;
         tell_repairs(&mut self.log, &self.warn);
-        Ok(Gathering::begin(scribe::QUEUE, self.log.syncer()?))
+        Ok(Gathering::begin(self.log.syncer()?))
     }
 }
 

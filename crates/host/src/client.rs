@@ -55,6 +55,8 @@ pub struct ClientPlan {
     pub redirects: Redirects,
     /// How long an idle connection may be used again; zero closes each after its response.
     pub keep_idle: Duration,
+    /// Whether requests may share a connection (HTTP/2). One that breaks or hangs ends all of them.
+    pub shares_connections: bool,
 }
 
 impl ClientPlan {
@@ -84,10 +86,11 @@ impl ClientPlan {
                 Redirects::SameOrigin => same_origin(),
                 Redirects::Never => redirect::Policy::none(),
             });
-        match self.keep_idle {
+        let builder = match self.keep_idle {
             Duration::ZERO => builder.pool_max_idle_per_host(0),
             idle => builder.pool_idle_timeout(idle),
-        }
+        };
+        if self.shares_connections { builder } else { builder.http1_only() }
     }
 }
 
@@ -216,6 +219,11 @@ fn is_tls(cause: &(dyn std::error::Error + 'static)) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
     use super::*;
 
     #[test]
@@ -224,5 +232,38 @@ mod tests {
             |why: &str| is_no_such_host(&format!("dns error: failed to lookup address information: {why}"));
         assert!(words("Name or service not known") && words("Name does not resolve"));
         assert!(!words("Temporary failure in name resolution") && !words("Try again"));
+    }
+
+    /// Answers requests on any number of connections, and counts the connections.
+    async fn counted(listener: TcpListener, connections: Arc<AtomicUsize>) {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            connections.fetch_add(1, Ordering::SeqCst);
+            tokio::spawn(async move {
+                let mut head = [0; 4096];
+                while stream.read(&mut head).await.is_ok_and(|read| read > 0) {
+                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await;
+                }
+            });
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_used_again_only_by_clients_that_keep_it() {
+        for (keep_idle, expected) in [(KEEP_IDLE, 1), (Duration::ZERO, 3)] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let url = format!("http://{}/", listener.local_addr().unwrap());
+            let connections = Arc::<AtomicUsize>::default();
+            tokio::spawn(counted(listener, Arc::clone(&connections)));
+            let (connect_timeout, redirects) = (Duration::from_secs(10), Redirects::Never);
+            let plan = ClientPlan { connect_timeout, redirects, keep_idle, shares_connections: false };
+            let clients = Clients::new(plan);
+            for _ in 0..3 {
+                let answer = clients.get(false).unwrap().get(&url).send().await.unwrap();
+                assert_eq!(answer.text().await.unwrap(), "ok");
+                // The connection returns to the pool in a task of its own.
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(connections.load(Ordering::SeqCst), expected, "{keep_idle:?}");
+        }
     }
 }

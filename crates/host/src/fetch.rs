@@ -21,6 +21,7 @@ impl HttpFetch {
             connect_timeout,
             redirects: Redirects::Never,
             keep_idle: Duration::ZERO,
+            shares_connections: true,
         }))
     }
 }

@@ -22,7 +22,12 @@ pub(crate) struct HttpWire {
 
 impl HttpWire {
     pub(crate) fn new(credentials: Credentials, connect_timeout: Duration) -> Self {
-        let plan = ClientPlan { connect_timeout, redirects: Redirects::SameOrigin, keep_idle: KEEP_IDLE };
+        let plan = ClientPlan {
+            connect_timeout,
+            redirects: Redirects::SameOrigin,
+            keep_idle: KEEP_IDLE,
+            shares_connections: true,
+        };
         Self { credentials, clients: Clients::new(plan) }
     }
 

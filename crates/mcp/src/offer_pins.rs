@@ -182,7 +182,7 @@ impl Server {
         let reason = |(template, now): (&String, &Digest)| {
             pins.hold_reason(OfferList::Templates, template, Some(*now))
         };
-        if templates.iter().any(|one| fits(one.0, uri) && reason(one).is_none()) {
+        if templates.iter().any(|one| reason(one).is_none() && fits(one.0, uri)) {
             return Ok(None);
         }
         // If the server says nothing about the resource, there is nothing to accept but its template. A server may take

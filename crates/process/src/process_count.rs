@@ -111,7 +111,7 @@ impl GroupCounter {
     /// Processes whose parent exited were adopted by this process, so all are found below its children. Those that are
     /// nearest come first: there are many of them where a group grows, and each is read before the children of any.
     fn exceeds_below(&self, children: &[Process], size: &mut GroupSize, most: GroupSize) -> bool {
-        // Each child leads a session of its own, and a process that left it, with all below, is in no group of it.
+        // Each child leads a session of its own. One that left its session may have children that did not.
         let is_within = |process: &Process| u32::try_from(process.session) == Ok(self.group);
         let mut seen = BTreeSet::new();
         let mut level: Vec<Process> = children.iter().filter(|one| is_within(one)).copied().collect();
@@ -121,7 +121,7 @@ impl GroupCounter {
                 return true;
             }
             let below = level.iter().flat_map(|process| process_tree::children(process.id));
-            let alive = below.filter_map(process_tree::process).filter(|one| !one.dead && is_within(one));
+            let alive = below.filter_map(process_tree::process).filter(|one| !one.dead);
             level = alive.collect();
         }
         false

@@ -1,7 +1,9 @@
 //! Templates of URIs.
 
 /// Greatest product of the bytes of a template and of a URI that are compared.
-const MAX_WORK: usize = 4 * 1024 * 1024;
+const MAX_WORK: usize = 256 * 1024;
+/// Greatest length of a URI that is compared with templates, in bytes.
+const MAX_URI: usize = 8 * 1024;
 
 /// A part of a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +36,7 @@ pub fn may_fit(template: &str, uri: &str) -> bool {
 }
 
 fn is_bounded(template: &str, uri: &str) -> bool {
-    template.len().saturating_mul(uri.len()) <= MAX_WORK
+    uri.len() <= MAX_URI && template.len().saturating_mul(uri.len()) <= MAX_WORK
 }
 
 /// Returns the parts of a template; `None` if a brace is not closed.

@@ -11,6 +11,7 @@ use converse_engine::SinkError;
 use parking_lot::Mutex;
 
 use super::reports::{Reports, Written};
+use super::scribe::QUEUE;
 
 pub(super) struct Gathering {
     lines: SyncSender<(Vec<Written>, Reports)>,
@@ -19,9 +20,9 @@ pub(super) struct Gathering {
 }
 
 impl Gathering {
-    /// `sync_log` syncs the log; `most` is the number of batches that may wait.
-    pub(super) fn begin(most: usize, sync_log: impl Fn() -> io::Result<()> + Send + 'static) -> Self {
-        let (sender, lines) = sync_channel(most);
+    /// `sync_log` syncs the log.
+    pub(super) fn begin(sync_log: impl Fn() -> io::Result<()> + Send + 'static) -> Self {
+        let (sender, lines) = sync_channel(QUEUE);
         let failed = Arc::<Mutex<Option<SinkError>>>::default();
         let seen = Arc::clone(&failed);
         // Ends when the sender is dropped. If the thread cannot be started, sending fails and is reported.
@@ -55,7 +56,7 @@ fn sync(
     failed: &Mutex<Option<SinkError>>,
 ) {
     while let Ok((mut written, reports)) = lines.recv() {
-        written.extend(lines.try_iter().flat_map(|(more, _)| more));
+        written.extend(lines.try_iter().take(QUEUE).flat_map(|(more, _)| more));
         let synced = sync_log().map_err(|error| SinkError::Audit(error.to_string()));
         let synced = match (&mut *failed.lock(), synced) {
             (Some(why), _) => Err(why.clone()),
@@ -85,13 +86,13 @@ mod tests {
     #[tokio::test]
     async fn everybody_who_waits_is_told_and_a_failure_is_for_good() {
         let file = tempfile::tempfile().unwrap();
-        let gathering = Gathering::begin(100, move || file.sync_data());
+        let gathering = Gathering::begin(move || file.sync_data());
         assert!(synced(&gathering, 100).await.iter().all(Result::is_ok));
         assert!(gathering.failure().is_none());
         // A pipe cannot be synced.
         let (pipe, _other) = std::io::pipe().unwrap();
         let pipe = File::from(std::os::fd::OwnedFd::from(pipe));
-        let gathering = Gathering::begin(100, move || pipe.sync_data());
+        let gathering = Gathering::begin(move || pipe.sync_data());
         for _ in 0..2 {
             assert!(matches!(synced(&gathering, 1).await[..], [Err(SinkError::Audit(_))]));
             assert!(gathering.failure().is_some());
@@ -101,7 +102,7 @@ mod tests {
     #[tokio::test]
     async fn after_a_failure_nothing_is_synced_even_if_the_next_sync_succeeds() {
         let outcomes = Mutex::new(vec![Ok(()), Err(io::ErrorKind::Other.into())]);
-        let gathering = Gathering::begin(100, move || outcomes.lock().pop().unwrap_or(Ok(())));
+        let gathering = Gathering::begin(move || outcomes.lock().pop().unwrap_or(Ok(())));
         for _ in 0..3 {
             assert!(matches!(synced(&gathering, 1).await[..], [Err(SinkError::Audit(_))]));
         }

@@ -12,7 +12,8 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedSender, error::SendError, unbounded_channel};
 
-/// The progress of one caller's lines. After lines that failed, no others are written.
+/// The progress of one caller's lines. After lines that failed, no others are written. A caller hands in lines only when
+/// all its durable ones are settled, so that the number of reported lines says which they are.
 pub(super) struct Slip {
     handed: AtomicU64,
     failed: OnceLock<SinkError>,
@@ -95,7 +96,7 @@ impl Reports {
     /// The task ends with the last clone.
     pub(super) fn begin() -> Self {
         let Ok(runtime) = Handle::try_current() else { return Self(None) };
-        // Bounded by the number of lines that may wait to be written.
+        // Bounded by the number of open calls, each with a few lines.
         let (sender, mut batches) = unbounded_channel();
         runtime.spawn(async move {
             while let Some(lines) = batches.recv().await {

@@ -31,7 +31,7 @@ struct Told {
 
 fn syncs() -> Gathering {
     let file = tempfile::tempfile().unwrap();
-    Gathering::begin(QUEUE, move || file.sync_data())
+    Gathering::begin(move || file.sync_data())
 }
 
 impl Book for Told {
@@ -105,7 +105,7 @@ async fn all_who_wait_for_one_lock_are_told_together_and_others_go_on() {
 fn lines_that_nobody_waits_for_are_synced_after_a_while() {
     let (sender, synced) = channel();
     let Stage { scribe, answers, .. } =
-        stage(Gathering::begin(QUEUE, move || sender.send(()).map_err(io::Error::other)));
+        stage(Gathering::begin(move || sender.send(()).map_err(io::Error::other)));
     for _ in 0..2 {
         answers.send(Ok(())).unwrap();
         scribe.hand(record("reads"), false, &Slip::new()).unwrap();
@@ -195,7 +195,7 @@ async fn a_record_is_written_at_once_to_a_log_that_can_be_resumed() {
 
 #[tokio::test]
 async fn whose_line_was_not_synced_is_refused_although_the_log_was_resumed() {
-    let failing = Gathering::begin(QUEUE, || Err(std::io::ErrorKind::Other.into()));
+    let failing = Gathering::begin(|| Err(std::io::ErrorKind::Other.into()));
     let Stage { scribe, answers, health, .. } = stage(failing);
     (0..3).for_each(|_| answers.send(Ok(())).unwrap());
     let slip = Slip::new();
