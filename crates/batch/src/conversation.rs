@@ -9,6 +9,7 @@ use converse_engine::{Ending, Event, Limit, Sink, SinkError};
 use converse_host::answer::ReplySchema;
 use converse_host::attach::{Bounds, UserInput, keeper};
 use converse_host::contents::Kept;
+use converse_host::context::RunContext;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
 use converse_host::routes::Wires;
@@ -17,7 +18,6 @@ use converse_host::turn::{sessions, with_resume_hint};
 use converse_host::wiring::Connected;
 use converse_host::world::World;
 use converse_host::{History, HostParts};
-use converse_terminal::console::Console;
 use converse_terminal::render::End;
 use converse_terminal::render::json::JsonRenderer;
 use futures_util::FutureExt as _;
@@ -29,47 +29,51 @@ use crate::line::Line;
 use crate::results::Begun;
 
 /// What all conversations share.
-pub(crate) struct Shared<'a> {
-    pub(crate) console: &'a Console,
-    pub(crate) world: &'a World,
-    pub(crate) interrupt: &'a Interrupt,
-    pub(crate) connected: &'a Connected,
-    pub(crate) contents: &'a Kept,
-    pub(crate) wires: Wires,
+pub struct Shared<'a> {
+    pub context: &'a RunContext,
+    pub world: &'a World,
+    pub interrupt: &'a Interrupt,
+    pub connected: &'a Connected,
+    pub contents: &'a Kept,
+    pub wires: Wires,
     /// Makes the settings of one conversation with this limit of cost; with the schema of all lines, or without one.
-    pub(crate) settings: &'a dyn Fn(Option<Cost>, bool) -> Result<Settings, Failure>,
+    pub settings: &'a dyn Fn(Option<Cost>, bool) -> Result<Settings, Failure>,
     /// Whether each conversation is a session.
-    pub(crate) saves: bool,
-    pub(crate) begun: Option<&'a Begun>,
-    pub(crate) spending: Mutex<Spending>,
-    pub(crate) stops: Arc<Stops>,
-    pub(crate) exit_code: fn(Kind) -> u8,
+    pub saves: bool,
+    pub begun: Option<&'a Begun>,
+    pub spending: Mutex<Spending>,
+    pub stops: Arc<Stops>,
+    pub exit_code: fn(Kind) -> u8,
 }
+
+converse_host::opaque_debug!(Shared<'_>);
 
 /// What was spent since it was last counted.
 #[derive(Debug, Default)]
-pub(crate) struct Spending {
-    pub(crate) known: Cost,
-    pub(crate) is_unknown: bool,
+pub struct Spending {
+    pub known: Cost,
+    pub is_unknown: bool,
 }
 
 /// How a conversation ended.
-pub(crate) struct Outcome {
-    pub(crate) job: usize,
-    pub(crate) line: Value,
-    pub(crate) failure: Option<Failure>,
-    pub(crate) acts: Acts,
+#[derive(Debug)]
+pub struct Outcome {
+    pub job: usize,
+    /// Its result: `id`, the object of `ask -o json`, and `milliseconds`.
+    pub line: Value,
+    pub failure: Option<Failure>,
+    pub acts: Acts,
     /// It was ended by the limit of cost.
-    pub(crate) is_limited: bool,
+    pub is_limited: bool,
     /// It was ended by the stop of the batch.
-    pub(crate) is_stopped: bool,
+    pub is_stopped: bool,
     /// Its deadline passed, and it has spent much of the time waiting for the provider's pace.
-    pub(crate) is_held_up: bool,
+    pub is_held_up: bool,
 }
 
 /// What its tools have begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Acts {
+pub enum Acts {
     Nothing,
     Reads,
     Effects,
@@ -77,14 +81,14 @@ pub(crate) enum Acts {
 
 impl Shared<'_> {
     /// Runs a conversation. `allowance` is what it may cost.
-    pub(crate) async fn run(&self, job: usize, line: Line, allowance: Option<Cost>) -> Outcome {
+    pub async fn run(&self, job: usize, line: Line, allowance: Option<Cost>) -> Outcome {
         let began = Instant::now();
         let id = line.id.clone();
         let seen = Mutex::new(Seen::default());
         let (spending, stops) = (&self.spending, &*self.stops);
         let watch = Watch { id: &id, begun: self.begun, spending, stops, seen };
         let passage = Arc::new(Passage::new(self.stops.clone()));
-        let recorder = JsonRenderer::new(self.console.context.redactor.clone());
+        let recorder = JsonRenderer::new(self.context.redactor.clone());
         let mut session = None;
         let mut model = None;
         let heard = (&recorder, &watch, &passage);
@@ -94,7 +98,7 @@ impl Shared<'_> {
         let session = session.as_deref();
         let barred = passage.barred().filter(|_| ended.is_err());
         let ended = ended.map_err(|failure| barred.map_or(failure, barred_failure));
-        let failure = ended.err().map(|failure| with_resume_hint(failure, session, &self.console.context));
+        let failure = ended.err().map(|failure| with_resume_hint(failure, session, self.context));
         let Seen { acts, is_limited, is_late } = *watch.seen.lock();
         let is_held_up = is_late && passage.waited() * 10 > began.elapsed();
         let object = recorder.object(self.end(failure.as_ref(), session, model.as_deref()));
@@ -110,7 +114,7 @@ impl Shared<'_> {
         let failure = Failure::new(Kind::Limit, "outcome-unknown", message)
             .hint("`converse audit verify` checks the log of what was called")
             .hint("`--retry-failed` runs the conversation again");
-        let recorder = JsonRenderer::new(self.console.context.redactor.clone());
+        let recorder = JsonRenderer::new(self.context.redactor.clone());
         let object = recorder.object(self.end(Some(&failure), None, None)).unwrap_or_else(|_| json!({}));
         (result(id, object, None), failure)
     }
@@ -138,8 +142,7 @@ impl Shared<'_> {
         (recorder, watch, passage): (&JsonRenderer, &Watch<'_>, &Arc<Passage>),
         (session, model): (&mut Option<String>, &mut Option<String>),
     ) -> Result<(), Failure> {
-        let Self { console, world, interrupt, connected, .. } = self;
-        let context = &console.context;
+        let Self { context, world, interrupt, connected, .. } = *self;
         let mut settings = (self.settings)(allowance, line.schema.is_none())?;
         *model = Some(settings.model.id.clone());
         if let Some(schema) = line.schema.clone() {

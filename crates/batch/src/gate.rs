@@ -18,7 +18,7 @@ use crate::pace::{Admission, Ended, Pace, Ticket};
 
 /// Where all requests to one provider pass. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct Gate(Arc<Inner>);
+pub struct Gate(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -28,7 +28,8 @@ struct Inner {
 }
 
 impl Gate {
-    pub(crate) fn new(most: usize, began: Instant) -> Self {
+    /// At most `most` requests at once.
+    pub fn new(most: usize, began: Instant) -> Self {
         Self(Arc::new(Inner { pace: Mutex::new(Pace::new(most)), changed: Notify::new(), began }))
     }
 
@@ -87,10 +88,12 @@ impl Drop for Pass {
 }
 
 /// A wire whose requests pass a gate.
-pub(crate) struct PacedWire {
-    pub(crate) inner: Arc<dyn Wire>,
-    pub(crate) gate: Gate,
+pub struct PacedWire {
+    pub inner: Arc<dyn Wire>,
+    pub gate: Gate,
 }
+
+converse_host::opaque_debug!(PacedWire);
 
 impl Wire for PacedWire {
     fn admit(&self) -> BoxFuture<'_, Box<dyn Admitted>> {
@@ -108,7 +111,7 @@ impl Wire for PacedWire {
 
 /// What ends conversations before their next request.
 #[derive(Debug, Default)]
-pub(crate) struct Stops {
+pub struct Stops {
     budget: Option<Cost>,
     spent: Mutex<Cost>,
     closed: Interrupt,
@@ -124,7 +127,8 @@ pub(crate) enum Barred {
 }
 
 impl Stops {
-    pub(crate) fn new(budget: Option<Cost>) -> Self {
+    /// With a budget for all conversations.
+    pub fn new(budget: Option<Cost>) -> Self {
         Self { budget, ..Self::default() }
     }
 
@@ -135,7 +139,7 @@ impl Stops {
     }
 
     /// Lets no more requests pass. Those that wait fail at once.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         self.closed.token.cancel();
     }
 

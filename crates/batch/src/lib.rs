@@ -2,7 +2,7 @@
 //!
 //! What is decided is pure: [`Schedule`] says which conversation starts when, [`Pace`] how fast a provider may be asked,
 //! [`Line`] reads a line of the input. [`run()`] runs the conversations over the ensembles and models of `host`, on one
-//! task, and writes their results.
+//! task, and writes their results. `eval` runs its conversations with the same [`Shared`], each over tools of its own.
 
 mod conversation;
 mod gate;
@@ -15,7 +15,10 @@ mod run;
 mod schedule;
 mod summary;
 
+pub use conversation::{Acts, Outcome, Shared, Spending};
+pub use gate::{Gate, PacedWire, Stops};
 pub use line::{Fault, Line};
 pub use pace::{Admission, Ended, LONGEST_PAUSE, Pace, Ticket};
+pub use results::Begun;
 pub use run::{BatchOptions, run};
 pub use schedule::{Bounds, Fate, Next, Schedule};

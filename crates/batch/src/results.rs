@@ -38,7 +38,7 @@ pub(crate) struct Results {
 
 /// The ids of conversations whose tools with effects have begun.
 #[derive(Debug)]
-pub(crate) struct Begun {
+pub struct Begun {
     file: Mutex<Option<File>>,
     path: PathBuf,
 }

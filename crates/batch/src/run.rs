@@ -236,7 +236,7 @@ impl Batch<'_> {
         let bounds = Bounds { jobs, budget: settings.limits.cost, held };
         let of_settings = |allowance: Option<Cost>, has_schema| self.settings(allowance, has_schema);
         let shared = Shared {
-            console: self.console,
+            context: &self.console.context,
             world: self.world,
             interrupt: &self.interrupt,
             connected,
@@ -414,7 +414,7 @@ impl Running<'_> {
     /// Prints the summary, and returns why the batch is not a success.
     fn end(mut self, budget: Option<Cost>) -> Result<(), Failure> {
         let flushed = self.results.flush();
-        self.shared.console.note(&self.tally.summary());
+        self.shared.context.note(&self.tally.summary());
         let left = self.tally.left();
         if let Some(failure) = self.stopped {
             return Err(again(failure, left));

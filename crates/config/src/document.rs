@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 use crate::Code;
 use crate::diagnostic::{Diagnostic, bounded};
 use crate::source::{SourceId, SourceMap, Span};
+use crate::table::Table;
 use converse_text::escape::escape;
 
 /// Limit on the listed problems of one file.
@@ -19,7 +20,8 @@ const MAX_PROBLEMS: usize = 100;
 const MAX_ERRORS: usize = 1_000;
 
 /// The problems of one file. The readers of all its tables share it, hence the cells.
-pub(crate) struct Problems {
+#[derive(Debug)]
+pub struct Problems {
     source: SourceId,
     list: RefCell<Vec<Diagnostic>>,
     more: Cell<usize>,
@@ -28,11 +30,13 @@ pub(crate) struct Problems {
 }
 
 impl Problems {
-    pub(crate) fn of(source: SourceId) -> Self {
+    /// Returns an empty list for one file.
+    pub fn of(source: SourceId) -> Self {
         Self { source, list: RefCell::default(), more: Cell::new(0), bad_lines: RefCell::default() }
     }
 
-    pub(crate) fn push(&self, diagnostic: Diagnostic) {
+    /// Reports a problem, unless it is a consequence of a syntax error.
+    pub fn push(&self, diagnostic: Diagnostic) {
         if let crate::Location::Span(span) = diagnostic.place
             && self.bad_lines.borrow().iter().any(|(start, end)| (*start..=*end).contains(&span.start))
         {
@@ -46,12 +50,13 @@ impl Problems {
         if list.len() < MAX_PROBLEMS { list.push(diagnostic) } else { self.more.set(self.more.get() + 1) }
     }
 
-    pub(crate) fn error(&self, code: Code, span: Span, message: impl Into<String>) {
+    /// Reports an error.
+    pub fn error(&self, code: Code, span: Span, message: impl Into<String>) {
         self.push(Diagnostic::error(code, span, message));
     }
 
     /// Reports a value with what to write instead.
-    pub(crate) fn bad_value(&self, span: Span, message: impl Into<String>, hint: impl Into<String>) {
+    pub fn bad_value(&self, span: Span, message: impl Into<String>, hint: impl Into<String>) {
         self.push(Diagnostic::bad_value(span, message, hint));
     }
 
@@ -79,7 +84,7 @@ impl Problems {
     }
 
     /// Returns the problems in the order of their locations.
-    pub(crate) fn into_diagnostics(self) -> Vec<Diagnostic> {
+    pub fn into_diagnostics(self) -> Vec<Diagnostic> {
         let mut list = self.list.into_inner();
         list.sort_by_key(|diagnostic| match diagnostic.place {
             crate::Location::Span(span) => span.start,
@@ -95,12 +100,14 @@ impl Problems {
 }
 
 /// A parsed file.
-pub(crate) struct Document<'t> {
+#[derive(Debug)]
+pub struct Document<'t> {
     pub(crate) table: DeTable<'t>,
 }
 
 impl<'t> Document<'t> {
-    pub(crate) fn parse(sources: &'t SourceMap, id: SourceId, problems: &Problems) -> Self {
+    /// Parses a text, and reports its syntax errors.
+    pub fn parse(sources: &'t SourceMap, id: SourceId, problems: &Problems) -> Self {
         let text = sources.text(id);
         let (table, errors) = DeTable::parse_recoverable(text);
         // Each error costs a search for its line, so their number is limited.
@@ -129,6 +136,11 @@ impl<'t> Document<'t> {
             problems.list_or_count(Diagnostic::error(code, span, message));
         }
         Self { table: table.into_inner() }
+    }
+
+    /// Returns a reader of the whole file, which messages call `name`.
+    pub fn root<'r>(&'r self, name: &str, problems: &'r Problems) -> Table<'r, 't> {
+        Table::new(&self.table, problems.span(0..0), name, problems)
     }
 }
 

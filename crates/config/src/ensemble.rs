@@ -65,7 +65,7 @@ pub fn parse_ensemble(sources: &SourceMap, id: SourceId) -> Checked<EnsembleDesc
     let problems = Problems::of(id);
     let mut descriptor = {
         let document = Document::parse(sources, id, &problems);
-        let file = Table::new(&document.table, problems.span(0..0), "an ensemble file", &problems);
+        let file = document.root("an ensemble file", &problems);
         let descriptor = read(&file, id);
         file.finish();
         descriptor

@@ -19,6 +19,8 @@
 //! assert!(problem.render(&sources).contains("notes.toml:4:1"));
 //! ```
 //!
+//! Crates with files of their own read them with the same [`Document`], [`Table`] and [`Problems`].
+//!
 //! ```text
 //! load ── files ──▶ SourceMap + EnsembleDescriptor ── resolve (built-ins, environment, trust) ──▶ EnsemblePlan
 //!     ── file ───▶ SettingsPlan (limits, timeouts, rules, providers, presets)
@@ -68,6 +70,7 @@ pub use command::{ArgvDescriptor, CodeRisk, CommandDescriptor, SandboxAccessDesc
 pub use connection::{ConnectionDescriptor, ToolDescriptor, ToolsDescriptor, TransportDescriptor};
 pub use converse_text::escape::escape;
 pub use diagnostic::{Checked, Diagnostic, Finding, Location, Severity};
+pub use document::{Document, Problems};
 pub use ensemble::{EnsembleDescriptor, InvokerEntry, parse_ensemble};
 pub use environment::{Environment, UnsetVariable};
 pub use grants::{Grants, LogLevel};
@@ -87,7 +90,8 @@ pub use request::{BodyDescriptor, RequestDescriptor};
 pub use resolve::{BrokenEnsemble, BuiltinSpec, Resolution, ResolveInput, resolve, unpinned_package};
 pub use rule::{
     ArgumentPattern, ArgumentPatterns, BadPattern, Binding, ExplainedRule, Explanation, Judgement,
-    Permission, Rule, RuleEffect, Subject, explain, judge, proposed_patterns, restriction, unused_rules,
+    Permission, Rule, RuleEffect, Subject, ToolPattern, explain, judge, proposed_patterns, restriction,
+    unused_rules,
 };
 pub use rule::{explain_flow, judge_flow, private_file};
 pub use schema::{
@@ -101,5 +105,8 @@ pub use settings::{
 pub use shipped::shipped;
 pub use source::{MAX_FILE_BYTES, Position, Source, SourceId, SourceMap, Span, Spanned};
 pub use style::Style;
+pub use table::Table;
 pub use template::{Template, TemplatePiece, value_text};
-pub use tool_test::{Expectation, ExpectationDescriptor, TestDescriptor, TestPlan};
+pub use tool_test::{
+    Expectation, ExpectationDescriptor, TestDescriptor, TestPlan, compiled as compiled_pattern,
+};

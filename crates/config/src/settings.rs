@@ -256,7 +256,7 @@ pub fn parse_settings(sources: &SourceMap, id: SourceId) -> Checked<SettingsPlan
     let problems = Problems::of(id);
     let plan = {
         let document = Document::parse(sources, id, &problems);
-        let file = Table::new(&document.table, problems.span(0..0), "a settings file", &problems);
+        let file = document.root("a settings file", &problems);
         let reader = Reader { sources, id, project: sources.scope(id) == Scope::Project, file: &file };
         let plan = reader.plan();
         file.finish();

@@ -33,14 +33,21 @@ const VALUE_SYNONYMS: [(&str, &str); 4] =
 
 type Entry<'t, 's> = (&'t toml::Spanned<DeString<'s>>, &'t toml::Spanned<DeValue<'s>>);
 
-pub(crate) struct Table<'t, 's> {
+/// A reader of one table of a file.
+pub struct Table<'t, 's> {
     entries: &'t DeTable<'s>,
     /// Position of the table: the key in its header.
-    pub(crate) span: Span,
+    pub span: Span,
     /// The name in messages: `[defaults]`.
     name: String,
-    pub(crate) problems: &'t Problems,
+    pub problems: &'t Problems,
     asked: RefCell<Vec<&'static str>>,
+}
+
+impl std::fmt::Debug for Table<'_, '_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl<'t, 's> Table<'t, 's> {
@@ -53,7 +60,8 @@ impl<'t, 's> Table<'t, 's> {
         Self { entries, span, name: name.into(), problems, asked: RefCell::default() }
     }
 
-    pub(crate) fn has(&self, key: &str) -> bool {
+    /// Returns whether the key is present.
+    pub fn has(&self, key: &str) -> bool {
         self.entries.contains_key(key)
     }
 
@@ -90,7 +98,8 @@ impl<'t, 's> Table<'t, 's> {
         self.problems.error(Code::WrongType, span, wrong_type_message(key, wanted, found));
     }
 
-    pub(crate) fn missing(&self, key: &str) {
+    /// Reports a missing key.
+    pub fn missing(&self, key: &str) {
         self.missing_or(key, Code::MissingKey.hint());
     }
 
@@ -106,11 +115,13 @@ impl<'t, 's> Table<'t, 's> {
         self.read(key, wanted, DeValue::as_array)
     }
 
-    pub(crate) fn string(&self, key: &'static str) -> Option<Spanned<String>> {
+    /// Reads a string.
+    pub fn string(&self, key: &'static str) -> Option<Spanned<String>> {
         self.read(key, "a string", |value| value.as_str().map(str::to_owned))
     }
 
-    pub(crate) fn required_string(&self, key: &'static str) -> Option<Spanned<String>> {
+    /// Reads a string, and reports if it is missing.
+    pub fn required_string(&self, key: &'static str) -> Option<Spanned<String>> {
         if !self.has(key) {
             self.missing(key);
         }
@@ -163,12 +174,14 @@ impl<'t, 's> Table<'t, 's> {
         }
     }
 
-    pub(crate) fn count(&self, key: &'static str, range: RangeInclusive<u32>) -> Option<Spanned<u32>> {
+    /// Reads a whole number in a range.
+    pub fn count(&self, key: &'static str, range: RangeInclusive<u32>) -> Option<Spanned<u32>> {
         let number = self.integer(key, i64::from(*range.start())..=i64::from(*range.end()))?;
         u32::try_from(number.value).ok().map(|value| Spanned { value, span: number.span })
     }
 
-    pub(crate) fn float(&self, key: &'static str, range: RangeInclusive<f64>) -> Option<Spanned<f64>> {
+    /// Reads a number in a range.
+    pub fn float(&self, key: &'static str, range: RangeInclusive<f64>) -> Option<Spanned<f64>> {
         let number = self.read(key, "a number", units::plain)?;
         if range.contains(&number.value) {
             return Some(number);
@@ -186,7 +199,7 @@ impl<'t, 's> Table<'t, 's> {
     }
 
     /// Reads a duration: seconds as a number, or text such as `30s`; more than zero, at most `most`.
-    pub(crate) fn duration(&self, key: &'static str, most: Duration) -> Option<Spanned<Duration>> {
+    pub fn duration(&self, key: &'static str, most: Duration) -> Option<Spanned<Duration>> {
         let wanted = "a duration such as `30`, `\"30s\"` or `\"5m\"`";
         let read = self.read(key, wanted, units::duration)?;
         let fits = |duration: &Duration| !duration.is_zero() && *duration <= most;
@@ -298,7 +311,8 @@ impl<'t, 's> Table<'t, 's> {
         None
     }
 
-    pub(crate) fn strings(&self, key: &'static str) -> Option<Spanned<Vec<Spanned<String>>>> {
+    /// Reads a list of strings.
+    pub fn strings(&self, key: &'static str) -> Option<Spanned<Vec<Spanned<String>>>> {
         let array = self.read(key, "a list of strings", DeValue::as_array)?;
         let mut strings = Vec::new();
         for item in array.value.iter() {
@@ -324,7 +338,7 @@ impl<'t, 's> Table<'t, 's> {
     }
 
     /// Reads a text, or a list of texts.
-    pub(crate) fn string_or_strings(&self, key: &'static str) -> Vec<Spanned<String>> {
+    pub fn string_or_strings(&self, key: &'static str) -> Vec<Spanned<String>> {
         let is_list = self.entries.get(key).is_some_and(|value| value.get_ref().as_array().is_some());
         if is_list {
             return self.strings(key).map(|strings| strings.value).unwrap_or_default();
@@ -334,7 +348,8 @@ impl<'t, 's> Table<'t, 's> {
             .collect()
     }
 
-    pub(crate) fn table(&self, key: &'static str) -> Option<Table<'t, 's>> {
+    /// Reads `[key]`.
+    pub fn table(&self, key: &'static str) -> Option<Table<'t, 's>> {
         let (name, value) = self.get(key)?;
         let entries = self.entries_of(key, value)?;
         Some(Table::new(entries, self.problems.span(name.span()), self.name_of(key), self.problems))
@@ -367,7 +382,7 @@ impl<'t, 's> Table<'t, 's> {
     }
 
     /// Like `tables`, but also reads `[key]`, which is an error, so that the wrong type does not hide the problems in it.
-    pub(crate) fn tables_or_one(&self, key: &'static str) -> Vec<Table<'t, 's>> {
+    pub fn tables_or_one(&self, key: &'static str) -> Vec<Table<'t, 's>> {
         if let Some((name, value)) = self.get(key)
             && let Some(entries) = value.get_ref().as_table()
         {
@@ -408,6 +423,14 @@ impl<'t, 's> Table<'t, 's> {
         Some((Spanned { value, span }, conversion))
     }
 
+    /// Reads any value as JSON.
+    pub fn json(&self, key: &'static str) -> Option<Spanned<Value>> {
+        let (_, value) = self.get(key)?;
+        let span = self.problems.span(value.span());
+        let converted = Conversion::default().convert(value.get_ref(), span, self.problems)?;
+        Some(Spanned { value: converted, span })
+    }
+
     /// Returns all entries, for tables whose keys are names.
     pub(crate) fn named(&self) -> impl Iterator<Item = (Spanned<String>, &'t toml::Spanned<DeValue<'s>>)> {
         self.entries.iter().map(|(key, value)| {
@@ -443,7 +466,7 @@ impl<'t, 's> Table<'t, 's> {
     }
 
     /// Reports the keys that were not read.
-    pub(crate) fn finish(self) {
+    pub fn finish(self) {
         self.finish_except(|_| false);
     }
 

@@ -14,7 +14,7 @@ use crate::plan::Origin;
 use crate::source::{Span, Spanned};
 use crate::table::Table;
 
-pub use expectation::ExpectationDescriptor;
+pub use expectation::{ExpectationDescriptor, compiled};
 pub(crate) use expectation::{OUTCOMES, is_pointer};
 
 /// One call and its expected result.

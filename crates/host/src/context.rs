@@ -90,6 +90,21 @@ impl RunContext {
         }
     }
 
+    /// Returns the context of one of many runs: the same secrets and the same telemetry, with a cassette of its own.
+    #[must_use]
+    pub fn of_one_run(&self, notices: Arc<dyn Notices>) -> Self {
+        Self {
+            can_ask: self.can_ask,
+            verbose: self.verbose,
+            redactor: self.redactor.clone(),
+            program: self.program.clone(),
+            cassette: CassetteMode::default(),
+            telemetry: self.telemetry.clone(),
+            notices,
+            warnings: Arc::default(),
+        }
+    }
+
     /// Shows a warning and keeps it for [`RunContext::take_warnings`].
     pub fn warn(&self, text: &str) {
         self.warner()(text);

@@ -35,7 +35,7 @@ const LONGEST: usize = 200;
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// The exporter. Costs nothing if no collector is configured.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Telemetry(Option<Arc<Exporter>>);
 
 #[derive(Debug)]

@@ -16,14 +16,19 @@ pub struct BadPattern {
 
 /// A glob over `ensemble.invoker`.
 #[derive(Debug, Clone)]
-pub(crate) struct ToolPattern {
+pub struct ToolPattern {
     /// With `.*` appended for a whole ensemble.
     pub(super) whole: String,
     matcher: GlobMatcher,
 }
 
 impl ToolPattern {
-    pub(crate) fn new(pattern: &str) -> Result<Self, BadPattern> {
+    /// Compiles a glob; the name of an ensemble alone means all its tools.
+    ///
+    /// # Errors
+    ///
+    /// The text is not a glob.
+    pub fn new(pattern: &str) -> Result<Self, BadPattern> {
         let bad = |reason: String| BadPattern { pattern: pattern.to_owned(), reason };
         if pattern.trim().is_empty() {
             return Err(bad("the pattern is empty".into()));
@@ -49,7 +54,8 @@ impl ToolPattern {
         Ok(Self { whole, matcher })
     }
 
-    pub(crate) fn matches(&self, tool: &str) -> bool {
+    /// Returns whether a tool, as `ensemble.invoker`, matches.
+    pub fn matches(&self, tool: &str) -> bool {
         self.matcher.is_match(tool)
     }
 }

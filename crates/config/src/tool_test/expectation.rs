@@ -88,8 +88,12 @@ fn matches(table: &Table<'_, '_>) -> Option<Spanned<String>> {
     }
 }
 
-/// Compiles `expect.matches`. The error is one line.
-pub(crate) fn compiled(pattern: &str) -> Result<Regex, String> {
+/// Compiles a regular expression of a file, within limits.
+///
+/// # Errors
+///
+/// One line that says why it is invalid.
+pub fn compiled(pattern: &str) -> Result<Regex, String> {
     RegexBuilder::new(pattern).size_limit(PATTERN_SIZE).build().map_err(|error| reason(&error))
 }
 
