@@ -6,6 +6,7 @@
 mod batch;
 mod check;
 mod ensembles;
+mod eval;
 mod examples;
 mod foreign;
 mod mcp;
@@ -31,6 +32,7 @@ mod headings {
     pub(super) const SESSION: &str = "Session";
     pub(super) const LIMITS: &str = "Limits";
     pub(super) const CASSETTE: &str = "Record and replay";
+    pub(super) const BASELINE: &str = "Baseline";
     pub(super) const OUTPUT: &str = "Output";
     pub(super) const GLOBAL: &str = "Global options";
 }
@@ -38,6 +40,7 @@ mod headings {
 pub(crate) use batch::Batch;
 pub(crate) use check::{CheckArgs, LintedProvider, ReportFormat};
 pub(crate) use ensembles::{Ensembles, InitArgs, LockArgs, SchemaOf, TestArgs, TestFormat};
+pub(crate) use eval::Eval;
 pub(crate) use foreign::{Destination, ExportArgs, ImportArgs, ImportOf, OpenapiArgs};
 pub(crate) use mcp::{Elicit, Mcp, OauthFlow, ProbeArgs};
 pub(crate) use serve::{FrontArgs, ServeArgs, WebArgs};
@@ -121,6 +124,9 @@ pub(crate) enum Command {
     /// Run many conversations from a file
     #[command(after_help = examples::BATCH)]
     Batch(Box<Batch>),
+    /// Run prompts with expectations, and judge tools, prompts and models by them
+    #[command(after_help = examples::EVAL)]
+    Eval(Box<Eval>),
     /// Start a conversation in the terminal (the same as `converse` without a command)
     #[command(after_help = examples::REPL)]
     Repl(Box<Talk>),

@@ -71,7 +71,7 @@ fn run() -> u8 {
     #[cfg(feature = "test-fakes")]
     watched_by_tests(&world, cli.verbose, &console.context.redactor);
     console.warn_all(warning.map(str::to_owned));
-    if matches!(cli.command, Command::Ask(_) | Command::Batch(_) | Command::Repl(_)) {
+    if matches!(cli.command, Command::Ask(_) | Command::Batch(_) | Command::Eval(_) | Command::Repl(_)) {
         console.warn_all(console.context.telemetry.warnings());
         let remarks = console.context.telemetry.remarks().filter(|_| console.context.verbose);
         remarks.for_each(|remark| console.note(&remark));
@@ -108,6 +108,7 @@ fn dispatch(command: &Command, console: &Console, world: &World) -> Result<(), F
     match command {
         Command::Ask(_) => Ok(()),
         Command::Batch(args) => converse_batch::run(&args.options(), console, world, exit_code),
+        Command::Eval(args) => converse_eval::run(&args.options(), console, world, exit_code),
         Command::Repl(talk) => converse_terminal::repl::run(talk.options(), console, world),
         Command::Sessions(command) => commands::sessions::run(command, console, world),
         Command::Stats(args) => commands::stats::run(args, console, world),

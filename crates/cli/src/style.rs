@@ -19,10 +19,10 @@ pub(crate) fn console(cli: &Cli, world: &World) -> Console {
     let mut context = RunContext::new(world);
     context.verbose = cli.verbose > 0;
     context.program = Some(this_program());
-    // A gateway's clients are not who sits there, and a batch does not wait for anybody.
+    // A gateway's clients are not who sits there, and a batch or an evaluation does not wait for anybody.
     context.can_ask = world.stdin == Input::Terminal
         && world.stderr_tty
-        && !matches!(cli.command, Command::Batch(_) | Command::Serve(_) | Command::Web(_));
+        && !matches!(cli.command, Command::Batch(_) | Command::Eval(_) | Command::Serve(_) | Command::Web(_));
     let style = OutputStyle {
         quiet: cli.quiet,
         plain: cli.plain,

@@ -72,6 +72,9 @@ codes! {
     DefaultRefused "default-refused"
         "The schema of a server's tool refuses its own `default`, such as `null` for a text, so converse does not fill it in (`check --connect`)"
         "no change is needed for converse; in the server, declare the argument as nullable: `\"type\": [\"string\", \"null\"]`",
+    DuplicateCase "duplicate-case"
+        "Two cases of a suite have the same name (`converse eval`)"
+        "rename or remove one of the cases",
     DuplicateEnsemble "duplicate-ensemble"
         "Two ensembles of the same scope have the same name"
         "rename or remove one of the ensembles",

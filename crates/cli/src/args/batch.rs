@@ -49,6 +49,11 @@ pub(crate) struct Batch {
     #[arg(short, long, value_name = "PROVIDER/MODEL", help_heading = headings::MODEL)]
     model: Option<String>,
 
+    /// Model to use if the provider is unreachable, overloaded, out of quota or does not have the model (repeatable,
+    /// in order)
+    #[arg(long, value_name = "PROVIDER/MODEL", help_heading = headings::MODEL)]
+    fallback: Vec<String>,
+
     #[command(flatten)]
     asking: Asking,
 
@@ -68,6 +73,7 @@ impl Batch {
     pub(crate) fn options(&self) -> BatchOptions {
         let turn = TurnOptions {
             model: self.model.clone().into_iter().collect(),
+            fallback: self.fallback.clone(),
             max_cost: self.max_cost,
             deadline: self.deadline,
             ..self.asking.clone().options(&self.bounds)

@@ -18,6 +18,13 @@ pub(super) const BATCH: &str = r#"Examples:
 
 Guide: docs/guides/batch.md"#;
 
+pub(super) const EVAL: &str = "Examples:
+  converse eval suite.toml
+  converse eval suite.toml -m anthropic/claude-sonnet-4-6 -m understudy --repeat 5 --record cassettes
+  converse eval suite.toml --replay cassettes --baseline baseline.json --junit eval.xml
+
+Guide: docs/guides/eval.md";
+
 pub(super) const REPL: &str = "Examples:
   converse
   converse -m anthropic/claude-sonnet-4-6 -e git

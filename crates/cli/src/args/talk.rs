@@ -18,6 +18,11 @@ pub(crate) struct Talk {
     #[arg(short, long, value_name = "PROVIDER/MODEL", help_heading = headings::MODEL)]
     pub(crate) model: Vec<String>,
 
+    /// Model to use if the provider is unreachable, overloaded, out of quota or does not have the model (repeatable,
+    /// in order)
+    #[arg(long, value_name = "PROVIDER/MODEL", help_heading = headings::MODEL)]
+    pub(crate) fallback: Vec<String>,
+
     #[command(flatten)]
     pub(crate) asking: Asking,
 
@@ -72,11 +77,6 @@ pub(crate) struct Talk {
 // How a model is asked, and with which tools.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Asking {
-    /// Model to use if the provider is unreachable, overloaded, out of quota or does not have the model (repeatable,
-    /// in order)
-    #[arg(long, value_name = "PROVIDER/MODEL", help_heading = headings::MODEL)]
-    pub(crate) fallback: Vec<String>,
-
     /// Instructions for the model; @FILE reads them from a file
     #[arg(short, long, value_name = "TEXT|@FILE", help_heading = headings::MODEL)]
     pub(crate) system: Option<String>,
@@ -131,7 +131,6 @@ pub(crate) struct Bounds {
 impl Asking {
     pub(super) fn options(self, bounds: &Bounds) -> TurnOptions {
         TurnOptions {
-            fallback: self.fallback,
             system: self.system,
             preset: self.preset,
             ensemble: self.ensemble,
@@ -154,6 +153,7 @@ impl Talk {
         let talk = self.clone();
         TurnOptions {
             model: talk.model,
+            fallback: talk.fallback,
             attach: talk.attach,
             continue_last: talk.continue_last,
             session: talk.session,

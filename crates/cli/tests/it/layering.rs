@@ -79,6 +79,18 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "converse-eval",
+        &[
+            "converse-batch",
+            "converse-canister",
+            "converse-config",
+            "converse-host",
+            "converse-mcp",
+            "converse-session",
+            "converse-terminal",
+        ],
+    ),
+    (
         "converse",
         &[
             "converse-batch",
@@ -86,6 +98,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "converse-config",
             "converse-engine",
             "converse-ensemble",
+            "converse-eval",
             "converse-foreign",
             "converse-gateway",
             "converse-host",
@@ -138,6 +151,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "converse-batch",
             "converse-engine",
             "converse-ensemble",
+            "converse-eval",
             "converse-gateway",
             "converse-host",
             "converse-mcp",

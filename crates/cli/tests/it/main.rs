@@ -36,6 +36,7 @@ mod declared;
 mod disks;
 mod doctor;
 mod ensembles;
+mod eval;
 mod failures;
 mod fallbacks;
 mod faults_of_descriptors;

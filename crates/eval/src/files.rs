@@ -1,0 +1,147 @@
+//! The files of a run: the suite, the baseline, the reports and the results.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::path::Path;
+
+use converse_config::{Diagnostic, MAX_FILE_BYTES, Scope, SourceMap};
+use converse_host::answer::ReplySchema;
+use converse_host::failure::{Failure, Kind};
+use converse_session::files::open_regular;
+use converse_terminal::render::output::{printable, write_stderr};
+use converse_text::wording::counted;
+use serde_json::Value;
+
+use crate::baseline::Baseline;
+use crate::parse::parse_suite;
+use crate::suite::Suite;
+
+/// How each line of results begins.
+const BEGIN: &[u8] = b"{\"case\":";
+
+/// Reads the suite. `shown` is the path in messages. Prints every problem.
+///
+/// # Errors
+///
+/// The file cannot be read, or has errors.
+pub(crate) fn suite(path: &Path, shown: &Path) -> Result<Suite, Failure> {
+    let shown_text = shown.display().to_string();
+    let bytes = bytes(path).map_err(|error| {
+        Failure::usage("suite-file", format!("`{shown_text}` cannot be read: {error}"))
+            .hint("see docs/guides/eval.md for a first suite")
+    })?;
+    let mut sources = SourceMap::new();
+    let print = |diagnostics: &[Diagnostic], sources: &SourceMap| {
+        diagnostics.iter().for_each(|one| write_stderr(&one.render(sources)));
+        diagnostics.iter().filter(|one| one.is_error()).count()
+    };
+    let checked = match sources.add_bytes(shown_text.clone(), Scope::User, &bytes) {
+        Ok(id) => parse_suite(&sources, id),
+        Err(diagnostic) => {
+            print(&[diagnostic], &sources);
+            return Err(bad_suite(&shown_text, 1));
+        }
+    };
+    match print(&checked.diagnostics, &sources) {
+        0 => {
+            let mut suite = checked.value;
+            if suite.name.is_empty() {
+                suite.name = shown.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            }
+            Ok(suite)
+        }
+        errors => Err(bad_suite(&shown_text, errors)),
+    }
+}
+
+pub(crate) fn bad_suite(shown: &str, errors: usize) -> Failure {
+    Failure::usage("bad-suite", format!("`{shown}` has {}; nothing was run", counted(errors, "error")))
+}
+
+/// Reads a regular file, at most one byte more than [`MAX_FILE_BYTES`].
+fn bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(&path.canonicalize()?)?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads the schema of an answer.
+///
+/// # Errors
+///
+/// The file cannot be read, or is not a JSON Schema.
+pub(crate) fn schema(path: &Path) -> Result<Value, String> {
+    let bytes = bytes(path).map_err(|error| error.to_string())?;
+    let schema: Value = serde_json::from_slice(&bytes).map_err(|error| format!("not JSON: {error}"))?;
+    ReplySchema::of(schema.clone())?;
+    Ok(schema)
+}
+
+/// Reads a baseline.
+///
+/// # Errors
+///
+/// The file cannot be read, or is not a baseline.
+pub(crate) fn baseline(path: &Path, shown: &Path) -> Result<Baseline, Failure> {
+    let failed = |why: String| {
+        Failure::usage("baseline-file", format!("`{}` cannot be used: {why}", shown.display()))
+            .hint("`--save-baseline FILE` writes one")
+    };
+    let bytes = bytes(path).map_err(|error| failed(error.to_string()))?;
+    if bytes.len() > MAX_FILE_BYTES {
+        return Err(failed(format!("it has more than {MAX_FILE_BYTES} bytes")));
+    }
+    serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()))
+}
+
+/// Writes a report or a baseline as a whole.
+///
+/// # Errors
+///
+/// The file cannot be written.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| unwritten(path, &error))
+}
+
+fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(Kind::Output, "report-failed", format!("`{}` could not be written: {error}", path.display()))
+}
+
+/// The file of results: a JSON object on each line.
+#[derive(Debug)]
+pub(crate) struct Results {
+    file: File,
+    path: std::path::PathBuf,
+}
+
+impl Results {
+    /// Begins the file anew. A file that has something else is not touched.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written, or has something else.
+    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+        let mut begin = [0; BEGIN.len()];
+        let read = match File::open(path) {
+            Ok(mut file) => file.read(&mut begin).map_err(|error| unwritten(path, &error))?,
+            Err(error) if error.kind() == ErrorKind::NotFound => 0,
+            Err(error) => return Err(unwritten(path, &error)),
+        };
+        if read > 0 && begin != BEGIN {
+            let message = format!("`{}` has something else than results of `converse eval`", path.display());
+            return Err(Failure::usage("not-results", message).hint("name another file with `-o`"));
+        }
+        let file = File::create(path).map_err(|error| unwritten(path, &error))?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    /// Writes one result.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub(crate) fn take(&mut self, line: &Value) -> Result<(), Failure> {
+        let text = printable(&line.to_string()) + "\n";
+        self.file.write_all(text.as_bytes()).map_err(|error| unwritten(&self.path, &error))
+    }
+}
