@@ -8,6 +8,7 @@ use converse_canister::{Canister, Cost};
 use converse_engine::{Ending, Event, Limit, Sink, SinkError};
 use converse_host::answer::ReplySchema;
 use converse_host::attach::{Bounds, UserInput, keeper};
+use converse_host::audit::AuditSink;
 use converse_host::contents::Kept;
 use converse_host::context::RunContext;
 use converse_host::failure::{Failure, Kind};
@@ -36,8 +37,10 @@ pub struct Shared<'a> {
     pub connected: &'a Connected,
     pub contents: &'a Kept,
     pub wires: Wires,
-    /// Makes the settings of one conversation with this limit of cost; with the schema of all lines, or without one.
-    pub settings: &'a dyn Fn(Option<Cost>, bool) -> Result<Settings, Failure>,
+    /// Those of a conversation without a schema of its own, but for the limit of cost.
+    pub settings: &'a Settings,
+    /// The one log of all conversations.
+    pub audit: &'a AuditSink,
     /// Whether each conversation is a session.
     pub saves: bool,
     pub begun: Option<&'a Begun>,
@@ -143,7 +146,8 @@ impl Shared<'_> {
         (session, model): (&mut Option<String>, &mut Option<String>),
     ) -> Result<(), Failure> {
         let Self { context, world, interrupt, connected, .. } = *self;
-        let mut settings = (self.settings)(allowance, line.schema.is_none())?;
+        let mut settings = self.settings.clone();
+        settings.limits.cost = allowance.or(settings.limits.cost);
         *model = Some(settings.model.id.clone());
         if let Some(schema) = line.schema.clone() {
             let schema = ReplySchema::of(schema).map_err(|why| Failure::usage("bad-schema", why))?;
@@ -159,10 +163,7 @@ impl Shared<'_> {
         let input = self.input(line.question, line.attachments).await?;
         input.fits(&settings.model.endpoint, &settings.model.facts, &settings.model.id)?;
         let created = if self.saves { sessions::create(World::now(), context, world) } else { None };
-        let history = match created {
-            Some(session) => History::of(session, settings.audit, context, world),
-            None => History::new(settings.audit, context, world),
-        };
+        let history = History::audited(created, self.audit, context);
         *session = history.id().map(|id| id.to_string());
         let contents = Kept::over(self.contents);
         contents.settle(history.contents());

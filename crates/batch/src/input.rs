@@ -196,6 +196,15 @@ impl Input {
         text(&bytes, offset).and_then(|text| Line::parse(text, template)).map_err(|_| changed())
     }
 
+    /// Returns the place of each id.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Input::line`].
+    pub(crate) fn places(&mut self, template: Option<&str>) -> Result<HashMap<String, usize>, Failure> {
+        (0..self.len()).map(|number| Ok((self.line(number, template)?.id, number))).collect()
+    }
+
     /// Returns the file and the line of a conversation.
     fn place(&self, number: usize) -> String {
         let line = self.entries.get(number).map_or(0, |entry| entry.line);

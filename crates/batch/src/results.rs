@@ -4,16 +4,21 @@
 //! that line is cut off, and its conversation runs again. Before a tool with effects runs, the id of its conversation is
 //! on disk in a second file (`FILE.begun`): if that conversation has no result after a kill, nobody knows what its tools
 //! have done, so it is not run again.
+//!
+//! Results in the order of the input are written to a file as they come, so that a kill loses none; the file is sorted
+//! when the run ends. On stdout they wait for each other.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{BufRead as _, BufReader, BufWriter, ErrorKind, Read as _, Seek as _, Write as _};
+use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Read as _, Seek as _, Write as _};
+use std::ops::Range;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use converse_engine::SinkError;
 use converse_host::failure::{Failure, Kind};
-use converse_session::files::{Replace, replace};
+use converse_session::files::{Mode, Replace, replace, replace_with};
 use converse_terminal::render::output::{printable, write_stdout};
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -28,12 +33,24 @@ const MOST_BYTES: u64 = 256 * 1024 * 1024;
 /// The receiver of results.
 #[derive(Debug)]
 pub(crate) struct Results {
-    target: Option<(File, PathBuf)>,
+    target: Option<Target>,
     begun: Option<Arc<Begun>>,
-    /// Results that wait for an earlier one, with results in the order of the input.
+    /// On stdout: results that wait for an earlier one, with results in the order of the input.
     held: BTreeMap<usize, Value>,
-    /// The conversations without a result, in order; `None` in the order of completion.
+    /// On stdout: the conversations without a result, in order; `None` in the order of completion.
     open: Option<BTreeSet<usize>>,
+}
+
+/// A locked file of results.
+#[derive(Debug)]
+struct Target {
+    file: File,
+    /// Without symbolic links, so that a replacement keeps them.
+    path: PathBuf,
+    /// Where the last whole result ends.
+    end: u64,
+    /// A write has failed, and what it left behind is not cut off yet.
+    is_torn: bool,
 }
 
 /// The ids of conversations whose tools with effects have begun.
@@ -67,13 +84,15 @@ impl Results {
     pub(crate) fn to_file(path: &Path, again: bool) -> Result<(Self, Known), Failure> {
         let failed = |error: std::io::Error| unwritten(path, &error);
         let mut file = opened(path)?;
-        let begun_path = begun_path(path);
+        let path = path.canonicalize().map_err(failed)?;
+        let begun_path = begun_path(&path);
         let mut known = Known { begun: ids(&begun_path).map_err(failed)?, again, ..Known::default() };
-        let Tail { end, is_unended, failures } = read(&file, path, &mut known)?;
+        let Tail { end, is_unended, failures } = read(&file, &path, &mut known)?;
         known.failed = failures;
-        mended(&mut file, end, is_unended).map_err(failed)?;
+        let end = mended(&mut file, end, is_unended).map_err(failed)?;
         let begun = Some(Arc::new(Begun { file: Mutex::new(None), path: begun_path }));
-        Ok((Self { target: Some((file, path.to_owned())), begun, ..Self::to_stdout() }, known))
+        let target = Some(Target { file, path, end, is_torn: false });
+        Ok((Self { target, begun, ..Self::to_stdout() }, known))
     }
 
     /// Takes these failed conversations out of the file, because they run again.
@@ -82,20 +101,40 @@ impl Results {
     ///
     /// As [`Results::to_file`].
     pub(crate) fn forget(&mut self, again: &HashSet<String>) -> Result<(), Failure> {
-        let Some((file, path)) = self.target.as_mut().filter(|_| !again.is_empty()) else { return Ok(()) };
-        let failed = |error: std::io::Error| unwritten(path, &error);
-        let begun_path = begun_path(path);
+        let Some(target) = self.target.as_mut().filter(|_| !again.is_empty()) else { return Ok(()) };
+        let path = target.path.clone();
+        let failed = |error: std::io::Error| unwritten(&path, &error);
+        let begun_path = begun_path(&path);
         let mut begun = ids(&begun_path).map_err(failed)?;
         begun.retain(|id| !again.contains(id));
         // First the results. A kill in between leaves ids that have begun and no result: they do not run again.
-        *file = without(path, file, again)?;
+        let kept = target.spans()?.into_iter().filter(|(id, _)| !again.contains(id));
+        target.rewrite(&kept.map(|(_, span)| span).collect::<Vec<_>>())?;
         write_ids(&begun_path, &begun).map_err(failed)
     }
 
-    /// Writes results in the order of the input. `open` are the conversations that have none.
+    /// Writes results to stdout in the order of the input. `open` are the conversations that have none. A file is
+    /// [sorted](Results::sort) at the end.
     #[must_use]
     pub(crate) fn ordered(self, open: impl IntoIterator<Item = usize>) -> Self {
-        Self { open: Some(open.into_iter().collect()), ..self }
+        let open = self.target.is_none().then(|| open.into_iter().collect());
+        Self { open, ..self }
+    }
+
+    /// Sorts the file by the places of its ids in the input. Results of other inputs come first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Results::to_file`]. The file is as it was then.
+    pub(crate) fn sort(&mut self, places: &HashMap<String, usize>) -> Result<(), Failure> {
+        let Some(target) = &mut self.target else { return Ok(()) };
+        let mut spans: Vec<_> =
+            target.spans()?.into_iter().map(|(id, span)| (places.get(&id).copied(), span)).collect();
+        if spans.is_sorted_by_key(|(place, _)| *place) {
+            return Ok(());
+        }
+        spans.sort_by_key(|(place, _)| *place);
+        target.rewrite(&spans.into_iter().map(|(_, span)| span).collect::<Vec<_>>())
     }
 
     /// Results that wait for an earlier one.
@@ -133,29 +172,107 @@ impl Results {
         let held = std::mem::take(&mut self.held);
         held.values().try_for_each(|line| self.write(line))?;
         match &self.target {
-            Some((file, path)) => file.sync_data().map_err(|error| unwritten(path, &error)),
+            Some(Target { file, path, .. }) => file.sync_data().map_err(|error| unwritten(path, &error)),
             None => Ok(()),
         }
     }
 
     /// Removes the ids of what has begun and has a result, after a run that left nothing open. Those of other inputs stay.
     pub(crate) fn conclude(&self) {
-        if let (Some(begun), Some((file, path))) = (&self.begun, &self.target) {
+        if let (Some(begun), Some(Target { file, path, .. })) = (&self.begun, &self.target) {
             // A file that stays as it is names ids too many, which is harmless.
             let _ = begun.conclude(file, path);
         }
     }
 
-    fn write(&self, line: &Value) -> Result<(), Failure> {
+    fn write(&mut self, line: &Value) -> Result<(), Failure> {
         let text = printable(&line.to_string()) + "\n";
-        match &self.target {
+        match &mut self.target {
             None => Ok(write_stdout(&text)?),
-            Some((file, path)) => {
-                let mut file = file;
-                file.write_all(text.as_bytes()).map_err(|error| unwritten(path, &error))
+            Some(target) => target.append(text.as_bytes()),
+        }
+    }
+}
+
+/// The bytes of one result in its file.
+type Span = Range<u64>;
+
+impl Target {
+    /// Writes a whole line or nothing.
+    fn append(&mut self, line: &[u8]) -> Result<(), Failure> {
+        let written = self.cut_off().and_then(|()| {
+            self.is_torn = true;
+            self.file.write_all(line)
+        });
+        match written {
+            Ok(()) => {
+                self.is_torn = false;
+                self.end += line.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                // Another write, or the next run, tries again.
+                let _ = self.cut_off();
+                Err(unwritten(&self.path, &error))
             }
         }
     }
+
+    fn cut_off(&mut self) -> std::io::Result<()> {
+        if self.is_torn {
+            self.file.set_len(self.end)?;
+            self.is_torn = false;
+        }
+        Ok(())
+    }
+
+    /// Returns the id and the place of each result.
+    fn spans(&self) -> Result<Vec<(String, Span)>, Failure> {
+        let failed = |error: std::io::Error| unwritten(&self.path, &error);
+        let mut reader = BufReader::new(&self.file);
+        reader.rewind().map_err(failed)?;
+        let (mut spans, mut at, mut bytes) = (Vec::new(), 0, Vec::new());
+        while at < self.end {
+            let read = next_line(&mut reader, &mut bytes).map_err(failed)? as u64;
+            if read == 0 {
+                break;
+            }
+            if let Ok(written) = serde_json::from_slice::<Written>(&bytes) {
+                spans.push((written.id, at..at + read));
+            }
+            at += read;
+        }
+        Ok(spans)
+    }
+
+    /// Replaces the file by one with these results, in this order.
+    fn rewrite(&mut self, spans: &[Span]) -> Result<(), Failure> {
+        let failed = |error: std::io::Error| unwritten(&self.path, &error);
+        let old = &self.file;
+        let mode = Mode::Exact(old.metadata().map_err(failed)?.permissions().mode() & 0o7777);
+        replace_with(&self.path, Replace { mode, ..Replace::LOCKED }, |new| {
+            let mut new = BufWriter::new(new);
+            let mut reader = BufReader::new(old);
+            let mut at = 0;
+            reader.rewind()?;
+            for span in spans {
+                // What follows in the file is in the buffer already.
+                reader.seek_relative(span.start.cast_signed() - at)?;
+                let copied = std::io::copy(&mut reader.by_ref().take(span.end - span.start), &mut new)?;
+                at = (span.start + copied).cast_signed();
+            }
+            new.flush()
+        })
+        .map_err(failed)?;
+        self.file = opened(&self.path)?;
+        self.end = self.file.metadata().map_err(|error| unwritten(&self.path, &error))?.len();
+        Ok(())
+    }
+}
+
+fn next_line(reader: &mut impl BufRead, bytes: &mut Vec<u8>) -> std::io::Result<usize> {
+    bytes.clear();
+    reader.take(MOST_BYTES).read_until(b'\n', bytes)
 }
 
 impl Begun {
@@ -237,9 +354,7 @@ fn read(file: &File, path: &Path, known: &mut Known) -> Result<Tail, Failure> {
     let mut tail = Tail::default();
     let mut bytes = Vec::new();
     for number in 1.. {
-        bytes.clear();
-        let read = reader.by_ref().take(MOST_BYTES).read_until(b'\n', &mut bytes);
-        let read = read.map_err(|error| unwritten(path, &error))?;
+        let read = next_line(&mut reader, &mut bytes).map_err(|error| unwritten(path, &error))?;
         if read == 0 {
             break;
         }
@@ -271,37 +386,16 @@ fn not_results(path: &Path, line: usize) -> Failure {
     Failure::usage("not-results", message).hint("name another file with `-o`; this one was not changed")
 }
 
-/// Cuts off what follows the last whole result, and ends its line.
-fn mended(file: &mut File, end: u64, is_unended: bool) -> std::io::Result<()> {
+/// Cuts off what follows the last whole result, and ends its line. Returns the length.
+fn mended(file: &mut File, end: u64, is_unended: bool) -> std::io::Result<u64> {
     if file.metadata()?.len() > end {
         file.set_len(end)?;
     }
-    if is_unended { file.write_all(b"\n") } else { Ok(()) }
-}
-
-/// Replaces the file by one without these ids.
-fn without(path: &Path, old: &File, ids: &HashSet<String>) -> Result<File, Failure> {
-    let failed = |error: std::io::Error| unwritten(path, &error);
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    let new_path = PathBuf::from(name);
-    let copied = (|| {
-        let mut new = BufWriter::new(File::create(&new_path)?);
-        let mut reader = BufReader::new(old);
-        reader.rewind()?;
-        let mut bytes = Vec::new();
-        while reader.by_ref().take(MOST_BYTES).read_until(b'\n', &mut bytes)? > 0 {
-            let is_kept = serde_json::from_slice::<Written>(&bytes).is_ok_and(|one| !ids.contains(&one.id));
-            if is_kept {
-                new.write_all(bytes.trim_ascii_end())?;
-                new.write_all(b"\n")?;
-            }
-            bytes.clear();
-        }
-        new.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()
-    })();
-    copied.and_then(|()| std::fs::rename(&new_path, path)).map_err(failed)?;
-    opened(path)
+    if !is_unended {
+        return Ok(end);
+    }
+    file.write_all(b"\n")?;
+    Ok(end + 1)
 }
 
 /// The ids in a file; none if there is no file. A line that a kill has cut is left out: its tool had not begun.
@@ -418,16 +512,41 @@ mod tests {
     }
 
     #[test]
-    fn ordered_results_wait_for_earlier_ones() {
+    fn a_file_is_sorted_at_the_end_and_keeps_its_links_and_its_mode() {
+        let (dir, path) = file("");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        let link = dir.path().join("link.jsonl");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        // What a killed run has left behind, or somebody has laid there.
+        std::os::unix::fs::symlink("/nowhere", dir.path().join(".tmp-0-out.jsonl")).unwrap();
+        let mut results = Results::to_file(&link, false).unwrap().0.ordered([0, 1, 2]);
+        let written = || std::fs::read_to_string(&path).unwrap();
+        let line = |id: &str| json!({ "id": id, "exit": 0 });
+        for (job, id) in [(2, "c"), (7, "other"), (0, "a"), (1, "b")] {
+            results.take(job, line(id)).unwrap();
+        }
+        assert_eq!((written().lines().count(), results.held()), (4, 0), "nothing waits");
+        let places = [("a", 0), ("b", 1), ("c", 2)].map(|(id, place)| (id.to_owned(), place));
+        results.sort(&HashMap::from(places)).unwrap();
+        let sorted = ["other", "a", "b", "c"].map(|id| format!("{}\n", line(id))).concat();
+        assert_eq!(written(), sorted);
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o640);
+        results.take(3, line("d")).unwrap();
+        assert_eq!(written(), format!("{sorted}{}\n", line("d")), "the new file goes on");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_a_failed_write_has_left_is_cut_off_before_the_next_one() {
         let (_dir, path) = file("");
-        let mut results = Results::to_file(&path, false).unwrap().0.ordered([0, 2, 3]);
-        let written = || std::fs::read_to_string(&path).unwrap().replace('\n', "");
-        results.take(2, json!(2)).unwrap();
-        assert_eq!((written().as_str(), results.held()), ("", 1));
-        results.take(0, json!(0)).unwrap();
-        assert_eq!((written().as_str(), results.held()), ("02", 0));
-        results.flush().unwrap();
-        results.take(3, json!(3)).unwrap();
-        assert_eq!(written(), "023");
+        let mut results = Results::to_file(&path, false).unwrap().0;
+        results.take(0, json!({ "id": "a", "exit": 0 })).unwrap();
+        let target = results.target.as_mut().unwrap();
+        target.file.write_all(b"{\"id\":\"b\",").unwrap();
+        target.is_torn = true;
+        results.take(1, json!({ "id": "c", "exit": 0 })).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "{\"id\":\"a\",\"exit\":0}\n{\"id\":\"c\",\"exit\":0}\n");
     }
 }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use converse_canister::Cost;
-use converse_config::SettingsPlan;
 use converse_host::answer::ReplySchema;
+use converse_host::audit::AuditSink;
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
 use converse_host::failure::{Failure, Kind};
@@ -16,6 +16,7 @@ use converse_host::model;
 use converse_host::options::TurnOptions;
 use converse_host::runtime::block_on;
 use converse_host::settings::{Files, Settings};
+use converse_host::turn::sessions;
 use converse_host::wiring::{Connected, Wiring};
 use converse_host::world::World;
 use converse_mcp::Responders;
@@ -78,8 +79,8 @@ pub fn run(
     let (files, warnings) = Files::read(world).checked()?;
     console.warn_all(warnings);
     console.context.redactor.learn(model::keys(&files, world)?);
-    let batch = Batch { options, console, world, interrupt, files, template: template(options, world)? };
-    let settings = batch.settings(None, true)?;
+    let batch = Batch { options, console, world, interrupt, template: template(options, world)? };
+    let settings = Settings::resolve(&options.turn, options.schema.as_deref(), None, &files, None, world)?;
     settings.model.require_key()?;
     console.warn_all(settings.fallbacks.left_out.iter().cloned());
     console.note_understudy(&settings.model);
@@ -108,17 +109,18 @@ struct Batch<'a> {
     console: &'a Console,
     world: &'a World,
     interrupt: Interrupt,
-    files: SettingsPlan,
     template: Option<String>,
 }
 
 impl Batch<'_> {
-    /// The settings of a conversation that may cost so much.
-    fn settings(&self, allowance: Option<Cost>, has_schema: bool) -> Result<Settings, Failure> {
-        let mut turn = self.options.turn.clone();
-        turn.max_cost = allowance.or(turn.max_cost);
-        let schema = self.options.schema.as_deref().filter(|_| has_schema);
-        Settings::resolve(&turn, schema, None, &self.files, None, self.world)
+    /// Whether each conversation is a session. Warns once if there is no place for sessions.
+    fn saves(&self) -> bool {
+        let saves = self.options.save_sessions;
+        let has_store = sessions::store(self.world).is_some();
+        if saves && !has_store {
+            self.console.context.warn("warning: no home directory: sessions are not saved");
+        }
+        saves && has_store
     }
 
     /// Reads the input. Returns the ids of its conversations that have failed before, too.
@@ -232,9 +234,10 @@ impl Batch<'_> {
             results = results.ordered(input.of(State::Open).chain(input.of(State::Unknown)));
         }
         let begun = results.begun();
-        let held = self.options.ordered.then_some(HELD * jobs);
+        let is_ordered = self.options.ordered;
+        let held = is_ordered.then_some(HELD * jobs);
         let bounds = Bounds { jobs, budget: settings.limits.cost, held };
-        let of_settings = |allowance: Option<Cost>, has_schema| self.settings(allowance, has_schema);
+        let audit = AuditSink::new(settings.audit, None, &self.console.context, self.world);
         let shared = Shared {
             context: &self.console.context,
             world: self.world,
@@ -242,8 +245,9 @@ impl Batch<'_> {
             connected,
             contents,
             wires,
-            settings: &of_settings,
-            saves: self.options.save_sessions,
+            settings,
+            audit: &audit,
+            saves: self.saves(),
             begun: begun.as_deref(),
             spending: Mutex::new(Spending::default()),
             stops: Arc::new(Stops::new(settings.limits.cost)),
@@ -257,8 +261,19 @@ impl Batch<'_> {
             bar.set_message(tally.progress());
         };
         let (shared, show, stopped) = (&shared, &show, None);
-        let mut running =
-            Running { shared, input, results, schedule, tally, gate, began, stopped, template, show };
+        let mut running = Running {
+            shared,
+            input,
+            results,
+            schedule,
+            tally,
+            gate,
+            began,
+            stopped,
+            template,
+            is_ordered,
+            show,
+        };
         running.all().await;
         bar.finish_and_clear();
         running.end(settings.limits.cost)
@@ -278,6 +293,7 @@ struct Running<'r> {
     /// Why no more conversations start.
     stopped: Option<Failure>,
     template: Option<&'r str>,
+    is_ordered: bool,
     show: &'r dyn Fn(&Tally),
 }
 
@@ -411,9 +427,18 @@ impl Running<'_> {
         (self.show)(&self.tally);
     }
 
+    /// Sorts a file of results, if that is wanted.
+    fn sort(&mut self) -> Result<(), Failure> {
+        if !self.is_ordered {
+            return Ok(());
+        }
+        let places = self.input.places(self.template)?;
+        self.results.sort(&places)
+    }
+
     /// Prints the summary, and returns why the batch is not a success.
     fn end(mut self, budget: Option<Cost>) -> Result<(), Failure> {
-        let flushed = self.results.flush();
+        let flushed = self.results.flush().and_then(|()| self.sort());
         self.shared.context.note(&self.tally.summary());
         let left = self.tally.left();
         if let Some(failure) = self.stopped {

@@ -7,6 +7,7 @@ use converse_batch::{Acts, Gate, Line, Outcome, PacedWire, Shared, Spending, Sto
 use converse_canister::Cost;
 use converse_config::{EnsemblePlan, Rule, SettingsPlan};
 use converse_host::Notices;
+use converse_host::audit::AuditSink;
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
 use converse_host::context::RunContext;
@@ -257,11 +258,8 @@ impl Runs<'_> {
         allowance: Option<Cost>,
     ) -> Result<(Outcome, Spending), Failure> {
         let Place { context, turn, connected, contents } = *place;
-        let of_settings = |allowance: Option<Cost>, _: bool| {
-            let limit = own.into_iter().chain(allowance).min();
-            self.settings(turn, model, limit)
-        };
-        let settings = of_settings(allowance, false)?;
+        let limit = own.into_iter().chain(allowance).min();
+        let settings = self.settings(turn, model, limit)?;
         if !settings.cassette.answers_for_models() {
             settings.model.require_key()?;
         }
@@ -269,6 +267,7 @@ impl Runs<'_> {
             let gate = (self.gate)(model.endpoint.provider.as_str());
             Arc::new(PacedWire { inner, gate })
         });
+        let audit = AuditSink::new(settings.audit, None, context, self.world);
         let shared = Shared {
             context,
             world: self.world,
@@ -276,14 +275,15 @@ impl Runs<'_> {
             connected,
             contents,
             wires,
-            settings: &of_settings,
+            settings: &settings,
+            audit: &audit,
             saves: false,
             begun: None,
             spending: Mutex::new(Spending::default()),
             stops: Arc::clone(&self.stops),
             exit_code: self.exit_code,
         };
-        let outcome = shared.run(number, line, allowance).await;
+        let outcome = shared.run(number, line, limit).await;
         Ok((outcome, shared.spending.into_inner()))
     }
 }

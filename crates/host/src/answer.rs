@@ -5,6 +5,7 @@
 
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use converse_canister::{Malformed, exact_json};
 use converse_config::{SchemaFault, ValueSchema};
@@ -20,9 +21,9 @@ use converse_session::files::open_regular;
 const MOST_BYTES: u64 = 64 * 1024;
 
 /// A valid schema and its form in requests.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ReplySchema {
-    schema: ValueSchema,
+    schema: Arc<ValueSchema>,
     sent: Value,
     is_wrapped: bool,
 }
@@ -57,7 +58,7 @@ impl ReplySchema {
         })?;
         let is_wrapped = schema.get("type").and_then(Value::as_str) != Some("object");
         let sent = if is_wrapped { wrapped(schema) } else { schema };
-        Ok(Self { schema: compiled, sent, is_wrapped })
+        Ok(Self { schema: Arc::new(compiled), sent, is_wrapped })
     }
 
     /// Returns the value of [`converse_provider::Controls::answer`].

@@ -72,9 +72,10 @@ pub fn verify(file: Option<&Path>, head: Option<&Digest>, world: &World) -> Resu
     }
 }
 
-/// A log, shared by the sinks of several clients; see [`AuditSink::for_client`].
+/// A log, shared by the sinks of several clients and sessions; see [`AuditSink::for_client`] and [`AuditSink::for_session`].
 pub struct AuditSink {
     book: Arc<Book>,
+    session: Option<String>,
     /// The client that calls, if not converse itself.
     client: Option<String>,
     /// Requested invocations without an answer.
@@ -88,7 +89,6 @@ type Warn = Arc<dyn Fn(&str) + Send + Sync>;
 
 struct Book {
     place: Option<PathBuf>,
-    session: Option<String>,
     redactor: Redactor,
     warn: Warn,
     /// Whether tools are replayed from a cassette.
@@ -115,11 +115,11 @@ impl AuditSink {
         let warn = Arc::new(context.warner());
         let (redactor, place) = (context.redactor.clone(), place(world));
         let (log, replayed) = (Log::new(enabled), context.cassette.answers_for_tools());
-        Self::of(Arc::new(Book { place, session, redactor, warn, replayed, log, health: None }), None)
+        Self::of(Arc::new(Book { place, redactor, warn, replayed, log, health: None }), session, None)
     }
 
-    fn of(book: Arc<Book>, client: Option<String>) -> Self {
-        Self { book, client, open: Mutex::default(), slip: Slip::new() }
+    fn of(book: Arc<Book>, session: Option<String>, client: Option<String>) -> Self {
+        Self { book, session, client, open: Mutex::default(), slip: Slip::new() }
     }
 
     /// Opens the log for many concurrent calls of clients, at once so that `serve` fails at its start and not at the
@@ -132,16 +132,21 @@ impl AuditSink {
         world: &World,
     ) -> Result<Self, SinkError> {
         let warn: Warn = Arc::new(warn);
-        let (place, session, log) = (place(world), Some(session), Log::new(enabled));
+        let (place, log) = (place(world), Log::new(enabled));
         let health = Some(Arc::new(Health::new(Arc::clone(&warn))));
-        let book = Book { place, session, redactor, warn, replayed: false, log, health };
+        let book = Book { place, redactor, warn, replayed: false, log, health };
         book.open(&mut *book.log()?)?;
-        Ok(Self::of(Arc::new(book), None))
+        Ok(Self::of(Arc::new(book), Some(session), None))
     }
 
     /// Returns a sink for one call of this client, which writes to the same log.
     pub fn for_client(&self, client: Option<String>) -> Self {
-        Self::of(Arc::clone(&self.book), client)
+        Self::of(Arc::clone(&self.book), self.session.clone(), client)
+    }
+
+    /// Returns a sink for one session, or for a conversation without a session, which writes to the same log.
+    pub fn for_session(&self, session: Option<String>) -> Self {
+        Self::of(Arc::clone(&self.book), session, self.client.clone())
     }
 
     /// Returns whether the log can be written, as far as known. A log that cannot is tried again once a second.
@@ -257,7 +262,7 @@ fn tell_repairs(log: &mut AuditLog, warn: &Warn) {
 
 impl AuditSink {
     fn record(&self, id: &InvocationId, tool: &str, happened: Happened) -> Record {
-        let (session, client) = (self.book.session.clone(), self.client.clone());
+        let (session, client) = (self.session.clone(), self.client.clone());
         let replayed = self.book.replayed;
         Record { session, client, replayed, invocation: id.clone(), tool: tool.to_owned(), happened }
     }

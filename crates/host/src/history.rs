@@ -38,6 +38,15 @@ impl History {
         Self { audit: Some(AuditSink::new(audits, None, context, world)), audits, ..Self::default() }
     }
 
+    /// Starts an empty conversation, saved in a new session or not at all, among several that write one audit log.
+    pub fn audited(session: Option<Session>, audit: &AuditSink, context: &RunContext) -> Self {
+        let id = session.as_ref().map(|session| session.id);
+        let audit = Some(audit.for_session(id.map(|id| id.to_string())));
+        let journal =
+            session.map(|session| JournalSink::new(session, 0, World::now).with_cassette(&context.cassette));
+        Self { audit, journal, id, audits: true, ..Self::default() }
+    }
+
     /// Loads the conversation of a session.
     pub fn of(mut session: Session, audits: bool, context: &RunContext, world: &World) -> Self {
         let mut history = Self { audits, ..Self::default() };

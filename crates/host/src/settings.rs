@@ -270,7 +270,7 @@ impl Files {
 }
 
 /// Everything that one `ask` needs to know.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     pub model: Model,
     pub fallbacks: Fallbacks,

@@ -90,8 +90,21 @@ impl Replace {
 /// Any step may fail, for example on a full disk or in a read-only directory. The temporary file is removed then. The
 /// file is as it was, unless only the sync of its directory failed.
 pub fn replace(path: &Path, bytes: &[u8], how: Replace) -> io::Result<()> {
+    replace_with(path, how, |file| write(file, bytes))
+}
+
+/// The same for a file that is too large for the memory: `write` writes it.
+///
+/// # Errors
+///
+/// Those of [`replace`] and of `write`.
+pub fn replace_with(
+    path: &Path,
+    how: Replace,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
     let (temporary, mut file) = create_temporary(path, how)?;
-    let written = fill(&mut file, bytes, how).and_then(|()| put(&temporary, path, how));
+    let written = fill(&mut file, write, how).and_then(|()| put(&temporary, path, how));
     if written.is_err() || how.only_new {
         let _ = fs::remove_file(&temporary);
     }
@@ -128,13 +141,14 @@ fn create_temporary(path: &Path, how: Replace) -> io::Result<(PathBuf, File)> {
     Err(ErrorKind::AlreadyExists.into())
 }
 
-fn fill(file: &mut File, bytes: &[u8], how: Replace) -> io::Result<()> {
+fn fill(file: &mut File, write: impl FnOnce(&mut File) -> io::Result<()>, how: Replace) -> io::Result<()> {
     if let Mode::Exact(mode) = how.mode {
         set_mode(file, mode)?;
     }
+    write(file)?;
     match how.durability {
-        Durability::None => write(file, bytes),
-        Durability::Content | Durability::Name => write_durably(file, bytes),
+        Durability::None => Ok(()),
+        Durability::Content | Durability::Name => sync(file),
     }
 }
 
@@ -213,6 +227,10 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
 /// Writes bytes durably. The name of a new file is not durable yet.
 pub(crate) fn write_durably(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     write(file, bytes)?;
+    sync(file)
+}
+
+fn sync(file: &File) -> io::Result<()> {
     file.sync_all()?;
     witness::synced(file);
     Ok(())

@@ -220,6 +220,27 @@ fn tools_are_judged_as_in_a_pipe_and_connected_once() {
     env.run(&["audit", "verify"]).exits(0);
 }
 
+#[test]
+fn what_is_the_same_for_all_is_read_and_warned_of_once() {
+    let env = TestEnv::new().without("HOME");
+    let line =
+        |n: usize| format!("{}\n", json!({ "id": n.to_string(), "prompt": format!("What is {n}*7?") }));
+    env.write("work/in.jsonl", &(0..3).map(line).collect::<String>());
+    let ran = env.run(&["batch", "in.jsonl", "-m", "understudy", "--save-sessions"]).exits(0);
+    for warning in ["tool calls are not audited", "sessions are not saved"] {
+        assert_eq!(ran.stderr.matches(warning).count(), 1, "{}", ran.stderr);
+    }
+    let dir = std::sync::Arc::new(std::sync::OnceLock::<std::path::PathBuf>::new());
+    let schema = std::sync::Arc::clone(&dir);
+    let env = answering(move |_| {
+        let _ = std::fs::remove_file(schema.get().unwrap());
+        says("{}")
+    });
+    dir.set(env.write("work/schema.json", r#"{"type":"object"}"#)).unwrap();
+    env.write("work/in.jsonl", &questions(3));
+    batch(&env, &["--schema", "schema.json", "-j", "1"]).exits(0);
+}
+
 /// The guide's first example is what it says.
 #[test]
 fn the_guide_works_as_it_is_written() {

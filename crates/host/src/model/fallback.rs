@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::world::World;
 
 /// The usable fallbacks, and notes about the others.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Fallbacks {
     pub models: Vec<Model>,
     /// A line for each fallback that is skipped.

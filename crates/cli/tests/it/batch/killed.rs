@@ -55,6 +55,31 @@ fn a_batch_that_was_killed_goes_on_with_one_result_for_each() {
 }
 
 #[test]
+fn a_kill_loses_no_result_that_comes_before_an_earlier_one() {
+    let (is_open, asked) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (open, count) = (Arc::clone(&is_open), Arc::clone(&asked));
+    let env = answering(move |question| {
+        count.fetch_add(1, SeqCst);
+        if question == "0" && open.load(SeqCst) == 0 { silent() } else { says(question) }
+    });
+    env.write("work/in.jsonl", &questions(30));
+    let mut child = env.command([&ARGS[..], &["--keep-order"], &MODEL[..]].concat()).spawn().unwrap();
+    wait_until("all but the first", || lines(&env) == 29);
+    child.kill().unwrap();
+    wait(child);
+    is_open.store(1, SeqCst);
+    batch(&env, &["-o", "out.jsonl", "--keep-order"]).exits(0);
+    let results = results(&env);
+    each_once(&results, 30);
+    assert!(
+        results.iter().enumerate().all(|(n, result)| result["id"] == n.to_string()),
+        "{:?}",
+        ids(&results)
+    );
+    assert_eq!(asked.load(SeqCst), 31, "the first one twice");
+}
+
+#[test]
 fn ctrl_c_keeps_what_is_done() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let (env, left) = silent_after(2);
