@@ -23,7 +23,9 @@ use crate::controls::check_sampling;
 use crate::head::Head;
 use crate::request::post;
 use crate::schema::{object, object_root};
-use crate::{Decoder, Effort, Endpoint, ForcedCall, Processor, Prompt, ReplyOrigin, TranslateError};
+use crate::{
+    Controls, Decoder, Effort, Endpoint, ForcedCall, Processor, Prompt, ReplyOrigin, TranslateError,
+};
 use answer::AnswerForm;
 use version::Version;
 
@@ -79,11 +81,18 @@ impl Anthropic {
         // The official base URL has no `/v1`; people write it all the same.
         let base = endpoint.base_url.trim().trim_end_matches('/');
         let base = base.strip_suffix("/v1").unwrap_or(base);
-        let version = Version::of(endpoint, prompt.controls)?.header()?;
-        let mut request = post(endpoint, base, path, body, stream)?;
-        request.headers_mut().insert("anthropic-version", version);
-        Ok(request)
+        versioned(post(endpoint, base, path, body, stream)?, endpoint, prompt.controls)
     }
+}
+
+/// Adds the version of the API that suits these controls.
+pub(crate) fn versioned(
+    mut request: http::Request<Bytes>,
+    endpoint: &Endpoint,
+    controls: &Controls,
+) -> Result<http::Request<Bytes>, TranslateError> {
+    request.headers_mut().insert("anthropic-version", Version::of(endpoint, controls)?.header()?);
+    Ok(request)
 }
 
 fn body(

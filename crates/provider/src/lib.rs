@@ -32,6 +32,7 @@
 
 mod anthropic;
 mod base_url;
+mod batches;
 mod body;
 mod catalog;
 mod compact_vec;
@@ -74,6 +75,10 @@ mod wire_ids;
 mod wrapped;
 
 pub use base_url::same_base_url;
+pub use batches::{
+    BatchApi, BatchEnd, BatchError, BatchLimits, BatchOutcome, BatchPage, BatchPart, BatchResult, BatchState,
+    BatchStatus,
+};
 pub use catalog::{KnownModel, known, known_models};
 pub use degraded::{Degraded, degraded};
 pub use endpoint::{AuthScheme, Dialect, Endpoint, Quirks, ReasoningReplay, Structured, ToolProtocol};

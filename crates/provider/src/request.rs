@@ -99,6 +99,23 @@ pub(crate) fn tools<'p>(
     Ok((Value::Null, Some(text)))
 }
 
+/// Builds a POST of bytes of this media type, which no patch changes.
+pub(crate) fn post_bytes(
+    endpoint: &Endpoint,
+    base: &str,
+    path: &str,
+    kind: &str,
+    body: Bytes,
+) -> Result<Request<Bytes>, TranslateError> {
+    let mut request = get(endpoint, base, path)?;
+    *request.method_mut() = Method::POST;
+    *request.body_mut() = body;
+    let kind = HeaderValue::from_str(kind)
+        .map_err(|_| TranslateError::Control(format!("`{kind}` cannot be sent as a media type")))?;
+    request.headers_mut().insert(CONTENT_TYPE, kind);
+    Ok(request)
+}
+
 /// Builds a GET of JSON.
 pub(crate) fn get(endpoint: &Endpoint, base: &str, path: &str) -> Result<Request<Bytes>, TranslateError> {
     let mut request = Request::new(Bytes::new());

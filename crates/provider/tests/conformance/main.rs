@@ -8,6 +8,7 @@
 //! Every case of the corpus, under one contract: the request is this one, and the reply is this one however its body
 //! is cut in pieces; a body that ends early gives no reply, and no invocation.
 
+mod batches;
 mod cases;
 mod hostile;
 
