@@ -27,6 +27,7 @@ use serde_json::{Map, Value, json};
 
 use crate::gate::{Barred, OwnWire, Passage, Stops};
 use crate::line::Line;
+use crate::provider_batch::Substitute;
 use crate::results::Begun;
 
 /// What all conversations share.
@@ -46,6 +47,8 @@ pub struct Shared<'a> {
     pub begun: Option<&'a Begun>,
     pub spending: Mutex<Spending>,
     pub stops: Arc<Stops>,
+    /// The connection of the conversations of a provider batch.
+    pub substitute: Option<Arc<Substitute>>,
     pub exit_code: fn(Kind) -> u8,
 }
 
@@ -101,25 +104,25 @@ impl Shared<'_> {
         let session = session.as_deref();
         let barred = passage.barred().filter(|_| ended.is_err());
         let ended = ended.map_err(|failure| barred.map_or(failure, barred_failure));
+        let unanswered = self.substitute.as_ref().and_then(|substitute| substitute.failure());
+        let ended = ended.map_err(|failure| unanswered.unwrap_or(failure));
         let failure = ended.err().map(|failure| with_resume_hint(failure, session, self.context));
         let Seen { acts, is_limited, is_late } = *watch.seen.lock();
         let is_held_up = is_late && passage.waited() * 10 > began.elapsed();
         let object = recorder.object(self.end(failure.as_ref(), session, model.as_deref()));
-        let line = result(&id, object.unwrap_or_else(|_| json!({})), Some(began.elapsed().as_millis()));
+        // The time of a provider batch is not that of a conversation.
+        let milliseconds = self.substitute.is_none().then(|| began.elapsed().as_millis());
+        let line = result(&id, object.unwrap_or_else(|_| json!({})), milliseconds);
         let is_limited = is_limited || barred == Some(Barred::Budget);
         let is_stopped = barred == Some(Barred::Stopped);
         Outcome { job, line, failure, acts, is_limited, is_stopped, is_held_up }
     }
 
-    /// The result of a conversation that an earlier run has left behind.
-    pub(crate) fn unknown(&self, id: &str) -> (Value, Failure) {
-        let message = "an earlier run ended while tools with effects ran; what they did is not known";
-        let failure = Failure::new(Kind::Limit, "outcome-unknown", message)
-            .hint("`converse audit verify` checks the log of what was called")
-            .hint("`--retry-failed` runs the conversation again");
+    /// The result of a conversation that did not run.
+    pub(crate) fn not_run(&self, id: &str, failure: &Failure) -> Value {
         let recorder = JsonRenderer::new(self.context.redactor.clone());
-        let object = recorder.object(self.end(Some(&failure), None, None)).unwrap_or_else(|_| json!({}));
-        (result(id, object, None), failure)
+        let object = recorder.object(self.end(Some(failure), None, None)).unwrap_or_else(|_| json!({}));
+        result(id, object, None)
     }
 
     fn end<'e>(
@@ -162,7 +165,9 @@ impl Shared<'_> {
         }
         let input = self.input(line.question, line.attachments).await?;
         input.fits(&settings.model.endpoint, &settings.model.facts, &settings.model.id)?;
-        let created = if self.saves { sessions::create(World::now(), context, world) } else { None };
+        let is_collected = self.substitute.as_ref().is_some_and(|substitute| substitute.only_collects());
+        let created =
+            if self.saves && !is_collected { sessions::create(World::now(), context, world) } else { None };
         let history = History::audited(created, self.audit, context);
         *session = history.id().map(|id| id.to_string());
         let contents = Kept::over(self.contents);

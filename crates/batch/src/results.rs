@@ -137,6 +137,11 @@ impl Results {
         target.rewrite(&spans.into_iter().map(|(_, span)| span).collect::<Vec<_>>())
     }
 
+    /// The file, without symbolic links.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.target.as_ref().map(|target| target.path.as_path())
+    }
+
     /// Results that wait for an earlier one.
     pub(crate) fn held(&self) -> usize {
         self.held.len()
@@ -171,6 +176,15 @@ impl Results {
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         let held = std::mem::take(&mut self.held);
         held.values().try_for_each(|line| self.write(line))?;
+        self.sync()
+    }
+
+    /// Syncs what is written.
+    ///
+    /// # Errors
+    ///
+    /// As [`Results::take`].
+    pub(crate) fn sync(&self) -> Result<(), Failure> {
         match &self.target {
             Some(Target { file, path, .. }) => file.sync_data().map_err(|error| unwritten(path, &error)),
             None => Ok(()),

@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use converse_canister::Cost;
 use converse_host::answer::ReplySchema;
 use converse_host::audit::AuditSink;
 use converse_host::catalogue::Catalogue;
@@ -33,9 +32,11 @@ use crate::gate::{Gate, PacedWire, Stops};
 use crate::input::{Input, Known, State};
 use crate::line::Line;
 use crate::pace::LONGEST_PAUSE;
+use crate::provider_batch::{self, Plan, ProviderBatch, Record, Substitute, refuse_pending};
 use crate::results::Results;
 use crate::schedule::{Bounds, Fate, Next, Schedule};
 use crate::summary::Tally;
+use crate::work::Work;
 
 /// Results that may wait for an earlier one, for each conversation that runs at once.
 const HELD: usize = 8;
@@ -60,7 +61,9 @@ pub struct BatchOptions {
     pub template: Option<String>,
     /// The schema of the answers of lines that have none.
     pub schema: Option<PathBuf>,
-    /// `max_cost` is for all conversations, every other limit for each.
+    /// Runs the conversations over the batch API of their provider. Needs a file of results.
+    pub provider: Option<ProviderBatch>,
+    /// `max_cost` is for all conversations, every other limit for each; with `provider`, `deadline` is for the wait.
     pub turn: TurnOptions,
 }
 
@@ -80,7 +83,10 @@ pub fn run(
     console.warn_all(warnings);
     console.context.redactor.learn(model::keys(&files, world)?);
     let batch = Batch { options, console, world, interrupt, template: template(options, world)? };
-    let settings = Settings::resolve(&options.turn, options.schema.as_deref(), None, &files, None, world)?;
+    let mut settings =
+        Settings::resolve(&options.turn, options.schema.as_deref(), None, &files, None, world)?;
+    let plan = options.provider.as_ref().map(|provider| Plan::of(options, provider, &mut settings));
+    let plan = plan.transpose()?;
     settings.model.require_key()?;
     console.warn_all(settings.fallbacks.left_out.iter().cloned());
     console.note_understudy(&settings.model);
@@ -88,8 +94,20 @@ pub fn run(
         Some(path) => Results::to_file(&world.cwd.join(path), options.retry_failed)?,
         None => (Results::to_stdout(), Known::default()),
     };
+    let record = results.path().map(Record::read).transpose()?;
+    let over_provider = match (plan, record) {
+        (Some(plan), Some(record)) => Some((plan, record)),
+        (Some(_), None) => {
+            let message = "`--provider-batch` needs a file of results";
+            return Err(Failure::usage("usage", message).hint("-o FILE"));
+        }
+        (None, record) => {
+            record.as_ref().map_or(Ok(()), refuse_pending)?;
+            None
+        }
+    };
     let (input, failed) = batch.input(&known, &settings)?;
-    block_on(batch.connected(settings, input, results, failed, exit_code))?
+    block_on(batch.connected(settings, input, results, failed, Way { exit_code, over_provider }))?
 }
 
 fn template(options: &BatchOptions, world: &World) -> Result<Option<String>, Failure> {
@@ -102,6 +120,14 @@ fn template(options: &BatchOptions, world: &World) -> Result<Option<String>, Fai
         return Err(failed("expected a text file of at most 1 MiB".to_owned()));
     }
     std::fs::read_to_string(path).map(Some).map_err(|error| failed(error.to_string()))
+}
+
+/// How the conversations are run.
+struct Way {
+    /// The code that a result has for a failure.
+    exit_code: fn(Kind) -> u8,
+    /// For a provider batch: its plan, and what is open of earlier ones.
+    over_provider: Option<(Plan, Record)>,
 }
 
 struct Batch<'a> {
@@ -169,7 +195,7 @@ impl Batch<'_> {
         input: Input,
         mut results: Results,
         failed: HashSet<String>,
-        exit_code: fn(Kind) -> u8,
+        way: Way,
     ) -> Result<(), Failure> {
         let Self { options, console, world, interrupt, .. } = self;
         let catalogue = Catalogue::find(world, &options.turn.directories);
@@ -197,8 +223,7 @@ impl Batch<'_> {
                 match options.retry_failed.then(|| results.forget(&failed)) {
                     Some(Err(failure)) => Err(failure),
                     _ => {
-                        self.run(&settings, input, results, failed_before, (&connected, &contents, exit_code))
-                            .await
+                        self.run(&settings, input, results, failed_before, (&connected, &contents, way)).await
                     }
                 }
             }
@@ -213,8 +238,9 @@ impl Batch<'_> {
         input: Input,
         results: Results,
         failed_before: usize,
-        (connected, contents, exit_code): (&Connected, &Kept, fn(Kind) -> u8),
+        (connected, contents, way): (&Connected, &Kept, Way),
     ) -> Result<(), Failure> {
+        let Way { exit_code, over_provider } = way;
         let began = Instant::now();
         let jobs = self.options.jobs;
         let gates: Mutex<HashMap<String, Gate>> = Mutex::default();
@@ -222,8 +248,10 @@ impl Batch<'_> {
             let mut gates = gates.lock();
             gates.entry(provider.to_owned()).or_insert_with(|| Gate::new(jobs, began)).clone()
         };
-        let wires = settings.wires().map(settings, |model, inner| {
-            Arc::new(PacedWire { inner, gate: gate(model.endpoint.provider.as_str()) })
+        let substitute = over_provider.is_some().then(|| Arc::new(Substitute::default()));
+        let wires = settings.wires().map(settings, |model, inner| match &substitute {
+            Some(substitute) => substitute.clone(),
+            None => Arc::new(PacedWire { inner, gate: gate(model.endpoint.provider.as_str()) }),
         });
         let gate = gate(settings.model.endpoint.provider.as_str());
         let before = input.of(State::Done).count();
@@ -251,56 +279,42 @@ impl Batch<'_> {
             begun: begun.as_deref(),
             spending: Mutex::new(Spending::default()),
             stops: Arc::new(Stops::new(settings.limits.cost)),
+            substitute: substitute.clone(),
             exit_code,
         };
+        let (shared, stopped, template) = (&shared, None, self.template.as_deref());
+        let bar_length = tally.all;
+        let work = Work { shared, input, results, tally, stopped, template, is_ordered };
+        if let Some(((plan, record), substitute)) = over_provider.zip(substitute) {
+            return provider_batch::run(work, &plan, record, substitute).await;
+        }
         let schedule = Schedule::new(open, bounds);
-        let template = self.template.as_deref();
-        let bar = self.console.progress_bar(tally.all, "");
+        let bar = self.console.progress_bar(bar_length, "");
         let show = |tally: &Tally| {
             bar.set_position(tally.done() as u64);
             bar.set_message(tally.progress());
         };
-        let (shared, show, stopped) = (&shared, &show, None);
-        let mut running = Running {
-            shared,
-            input,
-            results,
-            schedule,
-            tally,
-            gate,
-            began,
-            stopped,
-            template,
-            is_ordered,
-            show,
-        };
+        let mut running = Running { work, schedule, gate, began, show: &show };
         running.all().await;
         bar.finish_and_clear();
-        running.end(settings.limits.cost)
+        running.work.end(settings.limits.cost)
     }
 }
 
 /// The conversations of a batch while they run.
 struct Running<'r> {
-    shared: &'r Shared<'r>,
-    input: Input,
-    results: Results,
+    work: Work<'r>,
     schedule: Schedule,
-    tally: Tally,
     /// Of the first model's provider.
     gate: Gate,
     began: Instant,
-    /// Why no more conversations start.
-    stopped: Option<Failure>,
-    template: Option<&'r str>,
-    is_ordered: bool,
     show: &'r dyn Fn(&Tally),
 }
 
 impl Running<'_> {
     async fn all(&mut self) {
-        let shared = self.shared;
-        if let Err(failure) = self.unknown() {
+        let shared = self.work.shared;
+        if let Err(failure) = self.work.unknown() {
             self.stop(failure);
         }
         let mut running = FuturesUnordered::new();
@@ -308,10 +322,10 @@ impl Running<'_> {
             self.count();
             self.show();
             let (limit, until) = self.gate.limits();
-            let next = self.schedule.next(self.began.elapsed(), limit, until, self.results.held());
+            let next = self.schedule.next(self.began.elapsed(), limit, until, self.work.results.held());
             let until = match next {
                 Next::Start { job, allowance } => {
-                    match self.input.line(job, self.template) {
+                    match self.work.line(job) {
                         Ok(line) => running.push(shared.run(job, line, allowance).boxed_local()),
                         Err(failure) => {
                             self.schedule.ended(job, Fate::Left);
@@ -331,7 +345,7 @@ impl Running<'_> {
                 }
             };
             let interrupt = &shared.interrupt;
-            let is_stopped = self.stopped.is_some();
+            let is_stopped = self.work.stopped.is_some();
             tokio::select! {
                 Some(outcome) = running.next(), if !running.is_empty() => self.ended(outcome),
                 () = self.gate.changed() => {}
@@ -341,28 +355,16 @@ impl Running<'_> {
         }
     }
 
-    /// Conversations whose tools have begun in a run that was killed: nobody knows what they did.
-    fn unknown(&mut self) -> Result<(), Failure> {
-        let unknown: Vec<usize> = self.input.of(State::Unknown).collect();
-        for job in unknown {
-            let id = self.input.line(job, self.template)?.id;
-            let (line, failure) = self.shared.unknown(&id);
-            self.results.take(job, line)?;
-            self.tally.fail(failure.code);
-        }
-        Ok(())
-    }
-
     fn stop(&mut self, failure: Failure) {
         self.schedule.stop();
-        self.stopped.get_or_insert(failure);
+        self.work.stop(failure);
     }
 
     /// Counts what was spent since the last time, also by conversations that still run.
     fn count(&mut self) {
-        let spending = std::mem::take(&mut *self.shared.spending.lock());
+        let spending = std::mem::take(&mut *self.work.shared.spending.lock());
         self.schedule.spend(spending.known);
-        self.tally.more |= spending.is_unknown;
+        self.work.tally.more |= spending.is_unknown;
     }
 
     fn ended(&mut self, outcome: Outcome) {
@@ -373,12 +375,8 @@ impl Running<'_> {
         if fate != Fate::Done {
             return;
         }
-        match failure {
-            Some(failure) => self.tally.fail(failure.code),
-            None => self.tally.answered += 1,
-        }
-        if let Err(failure) = self.results.take(job, line) {
-            self.shared.interrupt.token.cancel();
+        if let Err(failure) = self.work.done(job, line, failure.as_ref()) {
+            self.work.shared.interrupt.token.cancel();
             self.stop(failure);
         }
     }
@@ -404,7 +402,7 @@ impl Running<'_> {
                 unless_acted(Fate::Left)
             }
             _ if is_common || is_long => {
-                self.shared.stops.close();
+                self.work.shared.stops.close();
                 self.stop(failure.clone());
                 unless_acted(Fate::Left)
             }
@@ -422,51 +420,8 @@ impl Running<'_> {
     }
 
     fn show(&mut self) {
-        self.tally.spent = self.schedule.spent();
-        self.tally.elapsed = self.began.elapsed();
-        (self.show)(&self.tally);
-    }
-
-    /// Sorts a file of results, if that is wanted.
-    fn sort(&mut self) -> Result<(), Failure> {
-        if !self.is_ordered {
-            return Ok(());
-        }
-        let places = self.input.places(self.template)?;
-        self.results.sort(&places)
-    }
-
-    /// Prints the summary, and returns why the batch is not a success.
-    fn end(mut self, budget: Option<Cost>) -> Result<(), Failure> {
-        let flushed = self.results.flush().and_then(|()| self.sort());
-        self.shared.context.note(&self.tally.summary());
-        let left = self.tally.left();
-        if let Some(failure) = self.stopped {
-            return Err(again(failure, left));
-        }
-        flushed?;
-        if left > 0 {
-            let budget = budget.unwrap_or_default().dollars();
-            let message =
-                format!("the budget of {budget} USD is used up; {left} of the conversations were not run");
-            return Err(again(Failure::new(Kind::Limit, "budget", message), left));
-        }
-        self.results.conclude();
-        match self.tally.failed() + self.tally.failed_before {
-            0 => Ok(()),
-            failed => {
-                let message = format!("{failed} of {} conversations failed", self.tally.all);
-                let failure = Failure::new(Kind::Ensemble, "batch-failed", message);
-                Err(failure
-                    .hint("each line has its `error`; with `-o FILE`, `--retry-failed` runs them again"))
-            }
-        }
-    }
-}
-
-fn again(failure: Failure, left: usize) -> Failure {
-    match left {
-        0 => failure,
-        _ => failure.hint("with `-o FILE`, the same command runs the conversations that have no result"),
+        self.work.tally.spent = self.schedule.spent();
+        self.work.tally.elapsed = self.began.elapsed();
+        (self.show)(&self.work.tally);
     }
 }

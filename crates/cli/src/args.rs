@@ -34,6 +34,7 @@ mod headings {
     pub(super) const CASSETTE: &str = "Record and replay";
     pub(super) const BASELINE: &str = "Baseline";
     pub(super) const OUTPUT: &str = "Output";
+    pub(super) const BATCH: &str = "Provider batch";
     pub(super) const GLOBAL: &str = "Global options";
 }
 

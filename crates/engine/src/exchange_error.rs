@@ -50,7 +50,8 @@ pub enum AttemptError {
 }
 
 impl AttemptError {
-    pub(crate) fn retryable(&self) -> bool {
+    /// Returns whether the same request may be answered later.
+    pub fn retryable(&self) -> bool {
         match self {
             Self::Wire(error) => match error.kind {
                 WireErrorKind::Connection
@@ -88,7 +89,8 @@ impl AttemptError {
         matches!(self, Self::Refusal(refusal) if matches!(refusal.class, RefusalClass::RateLimit | RefusalClass::Overload))
     }
 
-    pub(crate) fn advice(&self) -> RetryAdvice {
+    /// Returns what the provider says about a retry.
+    pub fn advice(&self) -> RetryAdvice {
         match self {
             Self::Refusal(refusal) => refusal.retry,
             _ => RetryAdvice::default(),

@@ -281,6 +281,7 @@ impl Runs<'_> {
             begun: None,
             spending: Mutex::new(Spending::default()),
             stops: Arc::clone(&self.stops),
+            substitute: None,
             exit_code: self.exit_code,
         };
         let outcome = shared.run(number, line, limit).await;

@@ -104,6 +104,8 @@ pub mod options;
 #[doc(hidden)]
 pub mod probe;
 #[doc(hidden)]
+pub mod provider_call;
+#[doc(hidden)]
 pub mod routes;
 #[doc(hidden)]
 pub mod runtime;

@@ -4,19 +4,12 @@
 //! compatible servers without that request, a quarter of the bytes is the estimate. It is accurate within about a third
 //! for English text and much too high for images.
 
-use std::time::Duration;
-
 use bytes::Bytes;
-use converse_canister::TurnId;
-use converse_engine::{AttemptError, EngineError, ExchangeError, WireError};
-use converse_provider::{Prompt, ReplyError, ReplyOrigin, TranslateError, processor_of};
-use futures_util::StreamExt as _;
-use http::response::Parts;
-use tokio::time::timeout;
+use converse_provider::{Prompt, TranslateError, processor_of};
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::routes::wire;
+use crate::provider_call::{ProviderCalls, WholeResponse, failure};
 use crate::settings::Settings;
 
 /// Bytes of a response, which holds one number; a longer one is an error page.
@@ -57,7 +50,7 @@ impl CountRequest {
     pub fn of(prompt: &Prompt<'_>, settings: &Settings) -> Result<Self, Failure> {
         let endpoint = &settings.model.endpoint;
         let processor = processor_of(endpoint);
-        let failed = |error: TranslateError| failed(settings, error);
+        let failed = |error: TranslateError| failure(settings, error);
         match processor.count(prompt, endpoint) {
             Some(request) => Ok(Self::Provider(Box::new(request.map_err(failed)?))),
             None => {
@@ -87,60 +80,18 @@ impl CountRequest {
 }
 
 async fn counted(settings: &Settings, request: http::Request<Bytes>) -> Result<TokenCount, Failure> {
-    let (endpoint, bytes) = (&settings.model.endpoint, request.body().len());
-    let wire = wire(&settings.model, settings.connect_timeout, &settings.cassette);
-    let limit = settings.timeouts.first_byte;
-    let answered = timeout(limit, async {
-        let (head, mut body) = wire.send(request, &endpoint.auth).await?.into_parts();
-        let mut read = Vec::new();
-        while let Some(piece) = body.next().await {
-            read.extend_from_slice(&piece?);
-            if read.len() > MAX_BYTES {
-                break;
-            }
-        }
-        Ok::<_, WireError>((head, read))
-    });
-    let late = AttemptError::Timeout { what: "response", after: limit };
-    let answered = answered.await.map_err(|_| failed(settings, late))?;
-    let (head, body) = answered.map_err(|error| failed(settings, error))?;
+    let bytes = request.body().len();
+    let calls = ProviderCalls::new(settings);
+    let response = calls.whole(request, MAX_BYTES, settings.timeouts.first_byte).await;
+    let WholeResponse { head, body } = response.map_err(|error| calls.failure(error))?;
     if matches!(head.status.as_u16(), 404 | 405 | 501) {
         return Ok(TokenCount::estimate(bytes, "the server does not count"));
     }
     if !head.status.is_success() {
-        return Err(failed(settings, refusal(settings, &head, &body)));
+        return Err(calls.failure(calls.refusal(&head, &body)));
     }
-    Ok(match processor_of(endpoint).counted(&body) {
+    Ok(match processor_of(&settings.model.endpoint).counted(&body) {
         Some(tokens) => TokenCount { tokens, estimated: None },
         None => TokenCount::estimate(bytes, "the server's answer has no number"),
     })
-}
-
-/// Reads the message of an error response.
-fn refusal(settings: &Settings, head: &Parts, body: &[u8]) -> AttemptError {
-    let endpoint = &settings.model.endpoint;
-    let origin =
-        ReplyOrigin { turn: TurnId(1), model: settings.model.name.clone(), endpoint: endpoint.clone() };
-    let mut decoder = processor_of(endpoint).normalize(head, origin);
-    let fed = decoder.feed(body, &mut Vec::new());
-    match decoder.finish() {
-        Err(ReplyError::Refusal(refusal)) => AttemptError::Refusal(refusal),
-        Err(ReplyError::Decode(error)) => AttemptError::Decode(error),
-        Ok(_) | Err(ReplyError::CutShort { .. } | ReplyError::Empty { .. }) => {
-            fed.err().map_or(AttemptError::CutShort, AttemptError::Decode)
-        }
-    }
-}
-
-fn failed(settings: &Settings, cause: impl Into<AttemptError>) -> Failure {
-    Failure::from(EngineError::Exchange(Box::new(ExchangeError {
-        cause: cause.into(),
-        route: settings.model.id.clone(),
-        routes_before: 0,
-        attempts: 1,
-        waited: Duration::ZERO,
-        asked_to_wait: None,
-        kept: false,
-        request_id: None,
-    })))
 }

@@ -103,6 +103,26 @@ impl Price {
     /// Free: the price of a local server.
     pub const NOTHING: Self = Self { input: 0, output: 0, cache_read: None, cache_write: None, above: None };
 
+    /// Returns half of each rate, rounded up: the price of a batch at a provider that [has them](crate::ProviderRow::has_batches).
+    #[must_use]
+    pub fn halved(self) -> Self {
+        let half = |rate: u64| rate.div_ceil(2);
+        let halves = |rate: Option<u64>| rate.map(half);
+        Self {
+            input: half(self.input),
+            output: half(self.output),
+            cache_read: halves(self.cache_read),
+            cache_write: halves(self.cache_write),
+            above: self.above.map(|above| LongPromptPrice {
+                tokens: above.tokens,
+                input: half(above.input),
+                output: half(above.output),
+                cache_read: halves(above.cache_read),
+                cache_write: halves(above.cache_write),
+            }),
+        }
+    }
+
     fn is_nothing(&self) -> bool {
         let free = |input, output, read: Option<u64>, written: Option<u64>| {
             [input, output, read.unwrap_or(0), written.unwrap_or(0)] == [0; 4]
@@ -178,6 +198,8 @@ mod tests {
         ] {
             assert_eq!(price.cost(&usage), Some(Cost(cost)), "{usage:?}");
         }
+        assert_eq!(price.halved().cost(&usage(10, 2, None, None)), Some(Cost(10 * 5 + 2 * 25)));
+        assert_eq!(price.halved().cost(&usage(101, 0, Some(1), None)), Some(Cost(100 * 10 + 1)));
         assert_eq!(price.cost(&Usage { input: Some(1), ..Usage::default() }), None, "no output is said");
         let tiny = Price { input: 1, output: 0, ..Price::default() };
         assert_eq!(tiny.cost(&usage(1, 0, None, None)), Some(Cost(1)), "rounded up");

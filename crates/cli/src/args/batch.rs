@@ -1,14 +1,18 @@
 //! Flags of `batch`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use converse_batch::BatchOptions;
+use converse_batch::{BatchOptions, ProviderBatch};
 use converse_canister::Cost;
 use converse_host::options::TurnOptions;
 
 use super::headings;
 use super::talk::{Asking, Bounds, dollars, seconds};
+
+/// Seconds between two looks at a provider batch.
+const POLL: f64 = 60.0;
 
 // Many conversations from a file.
 #[derive(Debug, Args)]
@@ -54,6 +58,18 @@ pub(crate) struct Batch {
     #[arg(long, value_name = "PROVIDER/MODEL", help_heading = headings::MODEL)]
     fallback: Vec<String>,
 
+    /// Submit the conversations to the provider's own batch API: half the price, answers within a day, no tools
+    #[arg(long, requires = "output", help_heading = headings::BATCH)]
+    provider_batch: bool,
+
+    /// Look at a submitted batch at least this often (60 by default)
+    #[arg(long, value_name = "SECONDS", requires = "provider_batch", value_parser = seconds, help_heading = headings::BATCH)]
+    poll: Option<f64>,
+
+    /// Cancel what was submitted, and write the results that there are
+    #[arg(long, requires = "provider_batch", help_heading = headings::BATCH)]
+    cancel_batch: bool,
+
     #[command(flatten)]
     asking: Asking,
 
@@ -64,7 +80,7 @@ pub(crate) struct Batch {
     #[arg(long, value_name = "USD", value_parser = dollars, help_heading = headings::LIMITS)]
     max_cost: Option<Cost>,
 
-    /// Stop each conversation after this time
+    /// Stop each conversation after this time; with --provider-batch, stop waiting
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = headings::LIMITS)]
     deadline: Option<f64>,
 }
@@ -78,6 +94,10 @@ impl Batch {
             deadline: self.deadline,
             ..self.asking.clone().options(&self.bounds)
         };
+        let provider = self.provider_batch.then(|| ProviderBatch {
+            poll: Duration::from_secs_f64(self.poll.unwrap_or(POLL)),
+            cancel: self.cancel_batch,
+        });
         BatchOptions {
             input: self.input.clone(),
             output: self.output.clone(),
@@ -87,6 +107,7 @@ impl Batch {
             save_sessions: self.save_sessions,
             template: self.template.clone(),
             schema: self.schema.clone(),
+            provider,
             turn,
         }
     }

@@ -15,6 +15,7 @@ Guide: docs/guides/scripts.md"#;
 pub(super) const BATCH: &str = r#"Examples:
   converse batch questions.jsonl -o answers.jsonl
   converse batch reviews.jsonl --template "Sum up: {{text}}" --max-cost 5 -j 16 -o out.jsonl
+  converse batch reviews.jsonl -m anthropic/claude-sonnet-4-6 --provider-batch -o out.jsonl
 
 Guide: docs/guides/batch.md"#;
 

@@ -1,8 +1,10 @@
 //! `batch`: many conversations from a file, on the understudy and on a provider that answers each question by itself.
 
+mod at_provider;
 mod killed;
 mod paced;
 mod shown;
+mod vendor;
 
 use std::collections::BTreeSet;
 
