@@ -237,6 +237,28 @@ mod tests {
         })
     }
 
+    /// Of each type, and at the limits that [`schema`] sets.
+    fn typical() -> [Value; 16] {
+        [
+            json!(null),
+            json!(true),
+            json!(0),
+            json!(2),
+            json!(-2),
+            json!(1.5),
+            json!(1e300),
+            json!(i64::MAX),
+            json!(""),
+            json!("é"),
+            json!("abé"),
+            json!([]),
+            json!([1, "a", null]),
+            json!({}),
+            json!({ "a": 1.5 }),
+            json!({ "a": "b", "c": [2], "d": {} }),
+        ]
+    }
+
     /// Keywords with values that fit them, and with any.
     fn schema() -> impl Strategy<Value = Value> {
         const FREE: [&str; 12] = [
@@ -297,7 +319,7 @@ mod tests {
             if is_plain(&schema, draft) {
                 let compiled = build(&schema, draft);
                 prop_assert!(compiled.is_ok(), "{draft:?} {schema}");
-                for value in values.iter().filter(|value| fits(&schema, value)) {
+                for value in values.iter().chain(&typical()).filter(|value| fits(&schema, value)) {
                     prop_assert!(compiled.as_ref().unwrap().is_valid(value), "{draft:?} {schema} {value}");
                 }
             }
