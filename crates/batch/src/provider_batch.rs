@@ -34,7 +34,7 @@ use calls::{Calls, Uncreated};
 use lookup::Found;
 pub(crate) use record::Record;
 use record::Submission;
-pub(crate) use substitute::Substitute;
+pub use substitute::Substitute;
 use substitute::{PartEnd, Reply, fingerprint};
 
 /// Parts and bytes of one batch, if the provider does not want less: a batch is in memory until it is submitted.
