@@ -12,15 +12,18 @@ use super::{MODEL, answering, batch, each_once, ids, questions, results, says, s
 use crate::env::{TestEnv, wait};
 use crate::signals::{SLEEPER, send};
 
-/// A provider that is silent after so many answers, until the number is raised.
-fn silent_after(count: usize) -> (TestEnv, Arc<AtomicUsize>) {
-    let left = Arc::new(AtomicUsize::new(count));
-    let shared = Arc::clone(&left);
+/// A provider that is silent after so many answers, until the number is raised; the second number counts the silences.
+fn silent_after(count: usize) -> (TestEnv, Arc<AtomicUsize>, Arc<AtomicUsize>) {
+    let [left, unanswered] = [count, 0].map(|count| Arc::new(AtomicUsize::new(count)));
+    let (shared, silences) = (Arc::clone(&left), Arc::clone(&unanswered));
     let env = answering(move |question| {
-        let is_left = shared.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok();
-        if is_left { says(question) } else { silent() }
+        if shared.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok() {
+            return says(question);
+        }
+        silences.fetch_add(1, SeqCst);
+        silent()
     });
-    (env, left)
+    (env, left, unanswered)
 }
 
 fn lines(env: &TestEnv) -> usize {
@@ -31,10 +34,11 @@ const ARGS: [&str; 5] = ["batch", "in.jsonl", "-o", "out.jsonl", "-j3"];
 
 #[test]
 fn a_batch_that_was_killed_goes_on_with_one_result_for_each() {
-    let (env, left) = silent_after(5);
+    let (env, left, unanswered) = silent_after(5);
     env.write("work/in.jsonl", &questions(12));
     let mut child = env.command([&ARGS[..], &MODEL[..]].concat()).spawn().unwrap();
-    wait_until("five results", || lines(&env) == 5);
+    // No request of the first run arrives later.
+    wait_until("five results", || lines(&env) == 5 && unanswered.load(SeqCst) == 3);
     child.kill().unwrap();
     wait(child);
     let before = results(&env);
@@ -78,7 +82,7 @@ fn a_kill_loses_no_result_that_comes_before_an_earlier_one() {
 #[test]
 fn ctrl_c_keeps_what_is_done() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
-        let (env, left) = silent_after(2);
+        let (env, left, _) = silent_after(2);
         env.write("work/in.jsonl", &questions(6));
         let child = env.command([&ARGS[..], &MODEL[..]].concat()).spawn().unwrap();
         wait_until("two results", || lines(&env) == 2);
@@ -94,7 +98,7 @@ fn ctrl_c_keeps_what_is_done() {
 
 #[test]
 fn two_runs_do_not_write_one_file() {
-    let (env, _left) = silent_after(1);
+    let (env, ..) = silent_after(1);
     env.write("work/in.jsonl", &questions(3));
     let mut child = env.command([&ARGS[..], &MODEL[..]].concat()).spawn().unwrap();
     wait_until("a result", || lines(&env) == 1);
