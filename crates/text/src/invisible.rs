@@ -57,8 +57,14 @@ const TABLE: &[(u32, u32, Class)] = &[
     (0xe01f0, 0xe0fff, Hidden),
 ];
 
+/// The first character of the table. Almost all text is before it, and most output is checked character by character.
+const FIRST: u32 = 0xad;
+
 fn class(c: char) -> Option<Class> {
     let c = u32::from(c);
+    if c < FIRST {
+        return None;
+    }
     let at = TABLE.partition_point(|(_, last, _)| *last < c);
     TABLE.get(at).filter(|(first, ..)| *first <= c).map(|(.., class)| *class)
 }
@@ -100,6 +106,7 @@ mod tests {
     fn the_table_is_sorted() {
         assert!(TABLE.iter().all(|(first, last, _)| first <= last));
         assert!(TABLE.windows(2).all(|pair| pair[0].1 < pair[1].0));
+        assert_eq!(TABLE[0].0, FIRST);
     }
 
     #[test]
