@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE / "interop"), str(HERE / "replicas")]
+sys.path[:0] = [str(HERE), str(HERE / "interop"), str(HERE / "replicas"), str(HERE / "growth")]
 
 
 def load(name):
@@ -22,7 +22,7 @@ def load(name):
 canary, conformance, flags = map(load, ["canary/run", "conformance/run", "conformance/client"])
 interop, replicas, screenshots = map(load, ["interop/run", "replicas/run", "screenshots/run"])
 agentdojo, gateways, openai = map(load, ["agentdojo/run", "gateways/run", "openai/run"])
-openapi = load("openapi/run")
+growth, openapi = map(load, ["growth/run", "openapi/run"])
 agents, clients, servers = interop.agents, interop.clients, interop.servers
 
 
@@ -156,6 +156,36 @@ class Gateways(unittest.TestCase):
             figures = {("stdio", "converse"): converse, ("stdio", "other"): other, ("stdio", "direct"): fast}
             self.assertEqual(len(gateways.problems(figures)), count)
         self.assertIn("| stdio | other | 9,001 | 1.00 |", gateways.table({("stdio", "converse"): good, ("stdio", "other"): fast}))
+
+
+class Growth(unittest.TestCase):
+    def test_the_cost_of_one_is_above_the_smallest_size_and_compared_with_the_size_before(self):
+        costs = [(1, 5), (101, 7), (1001, 35)]
+        self.assertEqual(growth.rows(costs), [(101, 7, 20, None), (1001, 35, 30, 1.5)])
+        self.assertEqual(growth.table("`x`", "tools", costs).splitlines()[-1], "| 1,001 | 35.0 ms | 30.00 µs | 1.50 |")
+
+    def test_what_grows_faster_than_its_size_fails_unless_it_hardly_grows(self):
+        for last, is_flat in [(31, True), (32, False)]:
+            self.assertEqual(growth.is_flat([(0, 5), (100, 7), (1000, last)]), is_flat)
+        for last, is_flat in [(7, True), (8, False)]:
+            self.assertEqual(growth.is_flat([(0, 5), (100, 5), (1000, last)]), is_flat)
+        self.assertTrue(growth.is_flat([(0, 5), (100, 50)]))
+
+    def test_a_session_has_lines_with_numbers_and_checksums(self):
+        import json
+        import zlib
+
+        with tempfile.TemporaryDirectory() as folder:
+            growth.content.session(Path(folder), 3, 5)
+            (journal,) = Path(folder).glob("*/journal.jsonl")
+            lines = journal.read_bytes().splitlines()
+        entries = [json.loads(line) for line in lines]
+        self.assertEqual([entry["seq"] for entry in entries], list(range(1, 16)))
+        roles = [entry["canister"]["role"] for entry in entries if entry["type"] == "canister"]
+        self.assertEqual(roles, ["user", "assistant", "invocation", "result"] * 2)
+        self.assertEqual([entry["id"] for entry in entries if entry["type"] == "started"], ["inv_1_0", "inv_2_0"])
+        for line, entry in zip(lines, entries):
+            self.assertEqual(entry["sum"], f"{zlib.crc32(line[: line.rindex(b',')]):08x}")
 
 
 class Interop(unittest.TestCase):

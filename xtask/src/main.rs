@@ -27,6 +27,8 @@ measure:
                                measure the program; exit 1 if a gate fails
   bench --only gateways [--rounds N] [--seconds S] [--binary PATH]
                                measure `serve` beside the gateways of others
+  bench --only growth [--of UNIT]... [--most N] [--runs N] [--binary PATH]
+                               measure how costs grow with messages, tools, servers, descriptors and sessions
   front [--aichat PATH]        measure the HTTP front beside LiteLLM's proxy and aichat's server
   count [COMMIT]               count lines, files, crates and packages; prints a Markdown table
   size [--binary PATH] [--top N]
@@ -60,7 +62,9 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         // Before anything that needs memory: a measured child's peak cannot read below its parent's.
         [child::HELPER, account, command @ ..] => return child::helper(account, command),
-        ["bench", "--only", "gateways", options @ ..] => script("gateways/run.py", options),
+        ["bench", "--only", name @ ("gateways" | "growth"), options @ ..] => {
+            script(&format!("{name}/run.py"), options)
+        }
         ["bench", options @ ..] => bench::run(options),
         [name @ ("check" | "count" | "size"), options @ ..] => script(&format!("{name}.py"), options),
         ["codegen"] => codegen().map(|()| ExitCode::SUCCESS),

@@ -86,7 +86,9 @@ impl Part {
             "genai" => Ok(Self::Genai),
             "serve" => Ok(Self::Serve),
             "soak" => Ok(Self::Soak),
-            "gateways" => Err("`--only gateways` comes first: `cargo xtask bench --only gateways …`".into()),
+            "gateways" | "growth" => {
+                Err(format!("`--only {word}` comes first: `cargo xtask bench --only {word} …`").into())
+            }
             _ => Err("`--only` is one of curl, instructions, servers, check, decode, sessions, search, soak, genai, serve"
                 .into()),
         }
@@ -128,6 +130,7 @@ mod tests {
             &["--binary"],
             &["--only"],
             &["--only", "x"],
+            &["--rounds", "3", "--only", "growth"],
         ] {
             assert!(Options::read(bad).is_err(), "{bad:?}");
         }
