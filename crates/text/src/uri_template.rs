@@ -151,7 +151,7 @@ mod tests {
             ("x://".to_owned() + &"{+a}b".repeat(2000), "x://".to_owned() + &"b".repeat(2000));
         assert!(!fits(&template, &uri) && may_fit(&template, &uri) && !may_fit(&template, "y://"));
         let (template, uri) =
-            ("x://".to_owned() + &"{+a}b".repeat(300), "x://".to_owned() + &"b".repeat(2000));
+            ("x://".to_owned() + &"{+a}b".repeat(25), "x://".to_owned() + &"b".repeat(2000));
         assert!(fits(&template, &uri));
         assert!(!fits(&template, &format!("{uri}c")));
     }
