@@ -46,11 +46,6 @@ use lock_notices::LockNotices;
 
 /// Limit for a connection to a server of HTTP tools. The limit for connecting an ensemble is its own.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a connection to a server may be idle and still be used. Most servers keep theirs for 2 to 75 s, so one that was
-/// used so recently is closed only by a server that ends; a call that is sent at that moment has an unknown outcome. A
-/// server without `TCP_NODELAY` that sends an answer in two pieces may lose 40 ms on a connection that is used again;
-/// that is less than what a new one costs over TLS.
-const KEEP_IDLE_TO_SERVER: Duration = Duration::from_secs(1);
 
 /// The parameters of connecting.
 pub struct Wiring<'a> {
@@ -567,11 +562,16 @@ fn required_failure(plans: &[&EnsemblePlan], failures: &[ConnectError]) -> Optio
     Some(failure.hint(format!("{} requires it", plan.origin)))
 }
 
+/// Connections are not used again. Over one that is open, a call would overtake the stream on which a server of the older
+/// revisions asks its client, and a question that comes before the stream is lost.
 fn clients_of_servers() -> Clients {
-    let (redirects, keep_idle) = (Redirects::SameOrigin, KEEP_IDLE_TO_SERVER);
-    let plan =
-        ClientPlan { connect_timeout: CONNECT_TIMEOUT, redirects, keep_idle, shares_connections: false };
-    Clients::new(plan)
+    let (redirects, keep_idle) = (Redirects::SameOrigin, Duration::ZERO);
+    Clients::new(ClientPlan {
+        connect_timeout: CONNECT_TIMEOUT,
+        redirects,
+        keep_idle,
+        shares_connections: false,
+    })
 }
 
 /// Returns the paths that no tool may write to: configuration, sessions, trust, tool lists, and those of the catalogue.
