@@ -55,8 +55,6 @@ pub struct ClientPlan {
     pub redirects: Redirects,
     /// How long an idle connection may be used again; zero closes each after its response.
     pub keep_idle: Duration,
-    /// Whether requests may share a connection (HTTP/2). One that breaks or hangs ends all of them.
-    pub shares_connections: bool,
 }
 
 impl ClientPlan {
@@ -86,11 +84,10 @@ impl ClientPlan {
                 Redirects::SameOrigin => same_origin(),
                 Redirects::Never => redirect::Policy::none(),
             });
-        let builder = match self.keep_idle {
+        match self.keep_idle {
             Duration::ZERO => builder.pool_max_idle_per_host(0),
             idle => builder.pool_idle_timeout(idle),
-        };
-        if self.shares_connections { builder } else { builder.http1_only() }
+        }
     }
 }
 
@@ -255,7 +252,7 @@ mod tests {
             let connections = Arc::<AtomicUsize>::default();
             tokio::spawn(counted(listener, Arc::clone(&connections)));
             let (connect_timeout, redirects) = (Duration::from_secs(10), Redirects::Never);
-            let plan = ClientPlan { connect_timeout, redirects, keep_idle, shares_connections: false };
+            let plan = ClientPlan { connect_timeout, redirects, keep_idle };
             let clients = Clients::new(plan);
             for _ in 0..3 {
                 let answer = clients.get(false).unwrap().get(&url).send().await.unwrap();

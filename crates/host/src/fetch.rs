@@ -21,7 +21,6 @@ impl HttpFetch {
             connect_timeout,
             redirects: Redirects::Never,
             keep_idle: Duration::ZERO,
-            shares_connections: true,
         }))
     }
 }

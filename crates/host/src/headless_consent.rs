@@ -28,7 +28,6 @@ impl Headless {
             connect_timeout: CONNECT_TIMEOUT,
             redirects: Redirects::Never,
             keep_idle: Duration::ZERO,
-            shares_connections: true,
         };
         Self { redirect_uri: redirect_uri.to_owned(), clients: Clients::new(plan) }
     }

@@ -22,12 +22,7 @@ pub(crate) struct HttpWire {
 
 impl HttpWire {
     pub(crate) fn new(credentials: Credentials, connect_timeout: Duration) -> Self {
-        let plan = ClientPlan {
-            connect_timeout,
-            redirects: Redirects::SameOrigin,
-            keep_idle: KEEP_IDLE,
-            shares_connections: true,
-        };
+        let plan = ClientPlan { connect_timeout, redirects: Redirects::SameOrigin, keep_idle: KEEP_IDLE };
         Self { credentials, clients: Clients::new(plan) }
     }
 

@@ -27,12 +27,7 @@ pub(crate) struct HttpReach {
 impl HttpReach {
     /// `connect_timeout` also limits name resolution.
     pub(crate) fn new(connect_timeout: Duration) -> Self {
-        let plan = ClientPlan {
-            connect_timeout,
-            redirects: Redirects::Never,
-            keep_idle: Duration::ZERO,
-            shares_connections: true,
-        };
+        let plan = ClientPlan { connect_timeout, redirects: Redirects::Never, keep_idle: Duration::ZERO };
         Self { plan, by_proxy: Clients::new(plan), proxies: Matcher::from_system() }
     }
 }

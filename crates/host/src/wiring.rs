@@ -566,12 +566,7 @@ fn required_failure(plans: &[&EnsemblePlan], failures: &[ConnectError]) -> Optio
 /// revisions asks its client, and a question that comes before the stream is lost.
 fn clients_of_servers() -> Clients {
     let (redirects, keep_idle) = (Redirects::SameOrigin, Duration::ZERO);
-    Clients::new(ClientPlan {
-        connect_timeout: CONNECT_TIMEOUT,
-        redirects,
-        keep_idle,
-        shares_connections: false,
-    })
+    Clients::new(ClientPlan { connect_timeout: CONNECT_TIMEOUT, redirects, keep_idle })
 }
 
 /// Returns the paths that no tool may write to: configuration, sessions, trust, tool lists, and those of the catalogue.

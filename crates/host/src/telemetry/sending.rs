@@ -69,12 +69,7 @@ impl Sender {
 }
 
 fn run(parcels: &Receiver<Parcel>, problem: &OnceLock<String>) {
-    let plan = ClientPlan {
-        connect_timeout: CONNECT,
-        redirects: Redirects::Never,
-        keep_idle: KEEP_IDLE,
-        shares_connections: true,
-    };
+    let plan = ClientPlan { connect_timeout: CONNECT, redirects: Redirects::Never, keep_idle: KEEP_IDLE };
     let clients = Clients::new(plan);
     let runtime = match crate::runtime::runtime() {
         Ok(runtime) => runtime,

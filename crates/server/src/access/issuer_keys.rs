@@ -27,7 +27,6 @@ impl Default for IssuerKeys {
             connect_timeout: TIMEOUT,
             redirects: Redirects::Never,
             keep_idle: Duration::ZERO,
-            shares_connections: true,
         }))
     }
 }
