@@ -54,9 +54,12 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Starts no more conversations.
+    /// Starts no more conversations. The first failure counts, but a limit gives way to what ends the run while it waits.
     pub(crate) fn stop(&mut self, failure: Failure) {
-        self.stopped.get_or_insert(failure);
+        if self.stopped.as_ref().is_none_or(|first| first.kind == Kind::Limit && failure.kind != Kind::Limit)
+        {
+            self.stopped = Some(failure);
+        }
     }
 
     /// Sorts a file of results, if that is wanted.

@@ -110,7 +110,10 @@ impl Runs<'_> {
         let context = self.context.of_one_run(Arc::clone(&self.notices));
         let ran = self.on_cassette(task, &context).await;
         let mut ran = ran.unwrap_or_else(|failure| Ran::error(number, failure));
-        let is_cut = ran.failure.as_ref().is_some_and(|failure| matches!(failure.kind, Kind::Signal(_)));
+        let is_signalled =
+            ran.failure.as_ref().is_some_and(|failure| matches!(failure.kind, Kind::Signal(_)));
+        // What is not whole must not take the place of a cassette that is.
+        let is_cut = is_signalled || ran.is_over_budget || ran.is_stopped;
         match context.cassette.eject(is_cut) {
             Ok(warning) => context.warn_all(warning),
             Err(failure) => ran = Ran { cost: ran.cost, ..Ran::error(number, failure) },

@@ -60,7 +60,7 @@ pub(crate) struct Eval {
     threshold: f64,
 
     /// Write the pass rates of this run as a baseline
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = headings::BASELINE)]
+    #[arg(long, value_name = "FILE", conflicts_with = "filter", value_hint = ValueHint::FilePath, help_heading = headings::BASELINE)]
     save_baseline: Option<PathBuf>,
 
     /// Write each run with its verdict to this file, as a JSON object on a line
