@@ -1,6 +1,6 @@
 //! `converse eval`: prompts with expectations. It is a batch with a verdict.
 //!
-//! What is decided is pure: [`parse_suite`] reads a suite, [`plan`] says what runs, [`verdict`] compares a finished
+//! What is decided is pure: [`parse_suite`] reads a suite, [`plan()`] says what runs, [`verdict()`] compares a finished
 //! conversation with its expectations, [`Tally`] and [`Rate`] count, [`Baseline`] compares with an earlier run, and
 //! [`Report`] writes. [`run()`] runs the conversations as `batch` does, each over tools of its own, so that no run sees
 //! what another has done, and each run can have a cassette.
