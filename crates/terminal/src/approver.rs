@@ -1,7 +1,6 @@
 //! Asks the user for approval on the terminal. Without a terminal, "ask" means refused.
 
 mod answers;
-mod change;
 mod editing;
 mod pattern;
 mod question;
@@ -109,7 +108,7 @@ impl TerminalApprover {
         let offered = self.memory.as_ref().map(|memory| memory.offered(asked.pending)).unwrap_or_default();
         let (mut edited, mut edits): (Option<Pending>, usize) = (None, 0);
         let mut choices = Choices { offered, edit: self.memory.is_some(), view: false };
-        let mut text = self.question(asked, &mut choices, Much::first());
+        let mut text = self.question(asked, &mut choices, Much::First);
         loop {
             let Some(line) = self.progress.suspended(|| read_answer(text.clone())).await else {
                 return deny(None);
@@ -124,7 +123,7 @@ impl TerminalApprover {
                 }
                 Some(Answer::Further(Reach::Pattern)) => match self.patterned(asked.pending).await {
                     Some(varying) => return self.further(asked.pending, Reach::Pattern, varying),
-                    None => text = self.question(asked, &mut choices, Much::first()),
+                    None => text = self.question(asked, &mut choices, Much::First),
                 },
                 Some(Answer::Further(reach)) => {
                     return self.further(asked.pending, reach, ArgumentPatterns::new());
@@ -134,7 +133,7 @@ impl TerminalApprover {
                     edits += 1;
                     match self.edited(now.pending).await {
                         Ok(other) if other.arguments() == now.pending.arguments() => {
-                            text = self.question(now, &mut choices, Much::first());
+                            text = self.question(now, &mut choices, Much::First);
                         }
                         Ok(other) => {
                             // A yes to what the person wrote is for this once.
@@ -142,7 +141,7 @@ impl TerminalApprover {
                             text = self.question(
                                 QuestionText { pending: &other, ..asked },
                                 &mut choices,
-                                Much::first(),
+                                Much::First,
                             );
                             edited = Some(other);
                         }

@@ -6,7 +6,6 @@ use reedline::{Color, Hinter, History, SearchQuery};
 
 use crate::editor::Safe;
 use crate::editor::complete::Complete;
-use crate::editor::entry::Typing;
 
 /// Longer lines are not searched for in the history at each key.
 const LONGEST: usize = 1024;
@@ -14,7 +13,6 @@ const LONGEST: usize = 1024;
 pub(crate) struct Hints {
     pub(crate) complete: Arc<dyn Complete>,
     pub(crate) safe: Safe,
-    pub(crate) typing: Arc<Typing>,
     pub(crate) now: String,
 }
 
@@ -25,7 +23,7 @@ impl Hints {
         }
         let known = self.complete.hint(line).or_else(|| {
             let query = SearchQuery::last_with_prefix(line.to_owned(), history.session());
-            let found = self.typing.hints(|| history.search(query)).ok()?.into_iter().next()?;
+            let found = history.search(query).ok()?.into_iter().next()?;
             found.command_line.get(line.len()..).map(str::to_owned)
         });
         let hint = known.unwrap_or_default();

@@ -117,7 +117,6 @@ pub(super) struct Signs {
     pub(super) dot: &'static str,
     pub(super) more: &'static str,
     pub(super) bar: char,
-    pub(super) prompt: &'static str,
 }
 
 const UNICODE: Signs = Signs {
@@ -129,7 +128,6 @@ const UNICODE: Signs = Signs {
     dot: "·",
     more: "…",
     bar: '│',
-    prompt: "❯ ",
 };
 
 const ASCII: Signs = Signs {
@@ -141,7 +139,6 @@ const ASCII: Signs = Signs {
     dot: "-",
     more: "...",
     bar: '|',
-    prompt: "> ",
 };
 
 #[cfg(test)]
