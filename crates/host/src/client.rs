@@ -45,16 +45,13 @@ impl Clients {
     }
 }
 
-/// How long idle connections to providers and telemetry collectors are kept.
-pub(crate) const KEEP_IDLE: Duration = Duration::from_secs(90);
-
 /// The configuration of a client.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientPlan {
     pub connect_timeout: Duration,
     pub redirects: Redirects,
-    /// How long an idle connection may be used again; zero closes each after its response.
-    pub keep_idle: Duration,
+    /// Idle connections kept open.
+    pub reuse: bool,
 }
 
 impl ClientPlan {
@@ -84,10 +81,7 @@ impl ClientPlan {
                 Redirects::SameOrigin => same_origin(),
                 Redirects::Never => redirect::Policy::none(),
             });
-        match self.keep_idle {
-            Duration::ZERO => builder.pool_max_idle_per_host(0),
-            idle => builder.pool_idle_timeout(idle),
-        }
+        if self.reuse { builder } else { builder.pool_max_idle_per_host(0) }
     }
 }
 
@@ -246,13 +240,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_is_used_again_only_by_clients_that_keep_it() {
-        for (keep_idle, expected) in [(KEEP_IDLE, 1), (Duration::ZERO, 3)] {
+        for (reuse, expected) in [(true, 1), (false, 3)] {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let url = format!("http://{}/", listener.local_addr().unwrap());
             let connections = Arc::<AtomicUsize>::default();
             tokio::spawn(counted(listener, Arc::clone(&connections)));
             let (connect_timeout, redirects) = (Duration::from_secs(10), Redirects::Never);
-            let plan = ClientPlan { connect_timeout, redirects, keep_idle };
+            let plan = ClientPlan { connect_timeout, redirects, reuse };
             let clients = Clients::new(plan);
             for _ in 0..3 {
                 let answer = clients.get(false).unwrap().get(&url).send().await.unwrap();
@@ -260,7 +254,7 @@ mod tests {
                 // The connection returns to the pool in a task of its own.
                 tokio::task::yield_now().await;
             }
-            assert_eq!(connections.load(Ordering::SeqCst), expected, "{keep_idle:?}");
+            assert_eq!(connections.load(Ordering::SeqCst), expected, "reuse: {reuse}");
         }
     }
 }

@@ -17,11 +17,7 @@ pub struct HttpFetch(Clients);
 
 impl HttpFetch {
     pub fn new(connect_timeout: Duration) -> Self {
-        Self(Clients::new(ClientPlan {
-            connect_timeout,
-            redirects: Redirects::Never,
-            keep_idle: Duration::ZERO,
-        }))
+        Self(Clients::new(ClientPlan { connect_timeout, redirects: Redirects::Never, reuse: false }))
     }
 }
 

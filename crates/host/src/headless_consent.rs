@@ -24,11 +24,7 @@ pub struct Headless {
 impl Headless {
     /// Nothing listens at `redirect_uri`: the redirect of the page is read directly.
     pub fn new(redirect_uri: &str) -> Self {
-        let plan = ClientPlan {
-            connect_timeout: CONNECT_TIMEOUT,
-            redirects: Redirects::Never,
-            keep_idle: Duration::ZERO,
-        };
+        let plan = ClientPlan { connect_timeout: CONNECT_TIMEOUT, redirects: Redirects::Never, reuse: false };
         Self { redirect_uri: redirect_uri.to_owned(), clients: Clients::new(plan) }
     }
 

@@ -27,7 +27,7 @@ pub(crate) struct HttpReach {
 impl HttpReach {
     /// `connect_timeout` also limits name resolution.
     pub(crate) fn new(connect_timeout: Duration) -> Self {
-        let plan = ClientPlan { connect_timeout, redirects: Redirects::Never, keep_idle: Duration::ZERO };
+        let plan = ClientPlan { connect_timeout, redirects: Redirects::Never, reuse: false };
         Self { plan, by_proxy: Clients::new(plan), proxies: Matcher::from_system() }
     }
 }

@@ -565,8 +565,8 @@ fn required_failure(plans: &[&EnsemblePlan], failures: &[ConnectError]) -> Optio
 /// Connections are not used again. Over one that is open, a call would overtake the stream on which a server of the older
 /// revisions asks its client, and a question that comes before the stream is lost.
 fn clients_of_servers() -> Clients {
-    let (redirects, keep_idle) = (Redirects::SameOrigin, Duration::ZERO);
-    Clients::new(ClientPlan { connect_timeout: CONNECT_TIMEOUT, redirects, keep_idle })
+    let redirects = Redirects::SameOrigin;
+    Clients::new(ClientPlan { connect_timeout: CONNECT_TIMEOUT, redirects, reuse: false })
 }
 
 /// Returns the paths that no tool may write to: configuration, sessions, trust, tool lists, and those of the catalogue.

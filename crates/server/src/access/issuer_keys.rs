@@ -23,11 +23,7 @@ pub struct IssuerKeys(Clients);
 
 impl Default for IssuerKeys {
     fn default() -> Self {
-        Self(Clients::new(ClientPlan {
-            connect_timeout: TIMEOUT,
-            redirects: Redirects::Never,
-            keep_idle: Duration::ZERO,
-        }))
+        Self(Clients::new(ClientPlan { connect_timeout: TIMEOUT, redirects: Redirects::Never, reuse: false }))
     }
 }
 
