@@ -50,8 +50,18 @@ impl Clients {
 pub struct ClientPlan {
     pub connect_timeout: Duration,
     pub redirects: Redirects,
-    /// Idle connections kept open.
-    pub reuse: bool,
+    pub reuse: Reuse,
+}
+
+/// Whether the connection of a response is used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reuse {
+    Never,
+    /// For one second, by one request at a time (HTTP/1.1): one that hangs or breaks does not take others with it. Most
+    /// servers keep idle connections for 2 to 75 s, so one that was used so recently is closed only by a server that ends.
+    Briefly,
+    /// For 90 s, with HTTP/2 by several requests at once.
+    Kept,
 }
 
 impl ClientPlan {
@@ -81,7 +91,11 @@ impl ClientPlan {
                 Redirects::SameOrigin => same_origin(),
                 Redirects::Never => redirect::Policy::none(),
             });
-        if self.reuse { builder } else { builder.pool_max_idle_per_host(0) }
+        match self.reuse {
+            Reuse::Never => builder.pool_max_idle_per_host(0),
+            Reuse::Briefly => builder.http1_only().pool_idle_timeout(Duration::from_secs(1)),
+            Reuse::Kept => builder,
+        }
     }
 }
 
@@ -240,7 +254,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_connection_is_used_again_only_by_clients_that_keep_it() {
-        for (reuse, expected) in [(true, 1), (false, 3)] {
+        for (reuse, expected) in [(Reuse::Kept, 1), (Reuse::Briefly, 1), (Reuse::Never, 3)] {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let url = format!("http://{}/", listener.local_addr().unwrap());
             let connections = Arc::<AtomicUsize>::default();
@@ -254,7 +268,7 @@ mod tests {
                 // The connection returns to the pool in a task of its own.
                 tokio::task::yield_now().await;
             }
-            assert_eq!(connections.load(Ordering::SeqCst), expected, "reuse: {reuse}");
+            assert_eq!(connections.load(Ordering::SeqCst), expected, "{reuse:?}");
         }
     }
 }

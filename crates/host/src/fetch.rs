@@ -10,14 +10,14 @@ use http::Request;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, LOCATION, WWW_AUTHENTICATE};
 use reqwest::Client;
 
-use crate::client::{Cause, CauseKind, ClientPlan, Clients, Redirects, cause_of};
+use crate::client::{Cause, CauseKind, ClientPlan, Clients, Redirects, Reuse, cause_of};
 
 #[derive(Debug)]
 pub struct HttpFetch(Clients);
 
 impl HttpFetch {
     pub fn new(connect_timeout: Duration) -> Self {
-        Self(Clients::new(ClientPlan { connect_timeout, redirects: Redirects::Never, reuse: false }))
+        Self(Clients::new(ClientPlan { connect_timeout, redirects: Redirects::Never, reuse: Reuse::Never }))
     }
 }
 

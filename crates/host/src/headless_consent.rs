@@ -10,7 +10,7 @@ use http::Uri;
 use http::header::LOCATION;
 use tokio::time::timeout;
 
-use crate::client::{ClientPlan, Clients, Redirects};
+use crate::client::{ClientPlan, Clients, Redirects, Reuse};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -24,7 +24,8 @@ pub struct Headless {
 impl Headless {
     /// Nothing listens at `redirect_uri`: the redirect of the page is read directly.
     pub fn new(redirect_uri: &str) -> Self {
-        let plan = ClientPlan { connect_timeout: CONNECT_TIMEOUT, redirects: Redirects::Never, reuse: false };
+        let plan =
+            ClientPlan { connect_timeout: CONNECT_TIMEOUT, redirects: Redirects::Never, reuse: Reuse::Never };
         Self { redirect_uri: redirect_uri.to_owned(), clients: Clients::new(plan) }
     }
 

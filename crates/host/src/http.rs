@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::client::{Cause, CauseKind, ClientPlan, Clients, Redirects, cause_of};
+use crate::client::{Cause, CauseKind, ClientPlan, Clients, Redirects, Reuse, cause_of};
 use crate::secrets::Credentials;
 use bytes::Bytes;
 use converse_engine::{ByteStream, Wire, WireError, WireErrorKind};
@@ -22,7 +22,7 @@ pub(crate) struct HttpWire {
 
 impl HttpWire {
     pub(crate) fn new(credentials: Credentials, connect_timeout: Duration) -> Self {
-        let plan = ClientPlan { connect_timeout, redirects: Redirects::SameOrigin, reuse: true };
+        let plan = ClientPlan { connect_timeout, redirects: Redirects::SameOrigin, reuse: Reuse::Kept };
         Self { credentials, clients: Clients::new(plan) }
     }
 

@@ -12,7 +12,7 @@ use http::{Request, Uri};
 use hyper_util::client::proxy::matcher::Matcher;
 use tokio::time::timeout;
 
-use crate::client::{ClientPlan, Clients, Redirects};
+use crate::client::{ClientPlan, Clients, Redirects, Reuse};
 use crate::fetch::{exchange, unbuilt};
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct HttpReach {
 impl HttpReach {
     /// `connect_timeout` also limits name resolution.
     pub(crate) fn new(connect_timeout: Duration) -> Self {
-        let plan = ClientPlan { connect_timeout, redirects: Redirects::Never, reuse: false };
+        let plan = ClientPlan { connect_timeout, redirects: Redirects::Never, reuse: Reuse::Never };
         Self { plan, by_proxy: Clients::new(plan), proxies: Matcher::from_system() }
     }
 }

@@ -9,6 +9,7 @@ mod client;
 mod credentials;
 mod error;
 mod events;
+mod listening;
 mod old;
 mod parameters;
 mod response;

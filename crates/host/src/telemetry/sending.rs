@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::target::Endpoint;
-use crate::client::{ClientPlan, Clients, Redirects, cause_of};
+use crate::client::{ClientPlan, Clients, Redirects, Reuse, cause_of};
 
 /// Requests that wait for a slow collector; more are dropped.
 const MOST_WAITING: usize = 16;
@@ -69,7 +69,7 @@ impl Sender {
 }
 
 fn run(parcels: &Receiver<Parcel>, problem: &OnceLock<String>) {
-    let plan = ClientPlan { connect_timeout: CONNECT, redirects: Redirects::Never, reuse: true };
+    let plan = ClientPlan { connect_timeout: CONNECT, redirects: Redirects::Never, reuse: Reuse::Kept };
     let clients = Clients::new(plan);
     let runtime = match crate::runtime::runtime() {
         Ok(runtime) => runtime,

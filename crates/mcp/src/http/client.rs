@@ -20,6 +20,7 @@ use rmcp::transport::streamable_http_client::{
 use super::backoff::{self, StreamBackoff};
 use super::credentials::bearing;
 use super::error::{ClientError, HttpError};
+use super::listening::{Listening, may_ask};
 use super::parameters::Parameters;
 use super::response;
 use super::stream::{self, Events};
@@ -53,6 +54,7 @@ pub(super) struct Inner {
     /// Whether a session was started before; a later one may be with an updated server.
     initialized: AtomicBool,
     pub(super) backoff: StreamBackoff,
+    listening: Listening,
 }
 
 /// The properties of a sent message that decide how its answer is interpreted.
@@ -125,6 +127,7 @@ impl Client {
             decoder: Mutex::new(Decoder::open()),
             initialized: AtomicBool::new(false),
             backoff: StreamBackoff::default(),
+            listening: Listening::default(),
         }))
     }
 
@@ -167,6 +170,9 @@ impl Client {
         }
         headers.extend(trace(&message));
         let sent = SentMessage::of(&message, session.is_some());
+        if matches!(&message, ClientJsonRpcMessage::Request(request) if may_ask(&request.request)) {
+            self.0.listening.wait().await;
+        }
         self.0.decoder().sent(&message);
         let body =
             serde_json::to_vec(&message).map_err(|error| ClientError::Unsendable(error.to_string()))?;
@@ -182,10 +188,21 @@ impl Client {
             waits += 1;
         };
         let answer = response::interpret(&self.0, sent, response).await?;
-        if sent.kind == Kind::Initialize && self.0.initialized.swap(true, Ordering::Relaxed) {
-            self.0.changed.mark();
+        if sent.kind == Kind::Initialize {
+            self.begin_session(&answer);
         }
         Ok(answer)
+    }
+
+    fn begin_session(&self, answer: &StreamableHttpPostResponse) {
+        if self.0.initialized.swap(true, Ordering::Relaxed) {
+            self.0.changed.mark();
+        }
+        if let StreamableHttpPostResponse::Json(_, Some(_)) | StreamableHttpPostResponse::Sse(_, Some(_)) =
+            answer
+        {
+            self.0.listening.awaited();
+        }
     }
 
     fn mirrored(&self, message: &ClientJsonRpcMessage) -> Vec<(HeaderName, HeaderValue)> {
@@ -302,6 +319,8 @@ impl StreamableHttpClient for Client {
         _: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Events, HttpError> {
-        self.get(&uri, session_id.as_deref(), last_event_id.as_deref(), custom_headers).await
+        let stream = self.get(&uri, session_id.as_deref(), last_event_id.as_deref(), custom_headers).await;
+        self.0.listening.answered();
+        stream
     }
 }

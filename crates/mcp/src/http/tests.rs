@@ -1,12 +1,12 @@
-//! Tests of challenges and tokens.
+//! Tests of challenges and tokens, and of the first call of a session.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, RequestId,
-    ServerJsonRpcMessage,
+    CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, InitializeRequest,
+    RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
@@ -71,18 +71,26 @@ async fn picky(status: &'static str, challenge: &'static str) -> (String, Arc<At
     (url, requests)
 }
 
-async fn posted(url: &str, tokens: Option<Arc<Tokens>>) -> Result<StreamableHttpPostResponse, HttpError> {
+fn client(tokens: Option<Arc<Tokens>>) -> Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let config = rustls::ClientConfig::builder()
         .with_root_certificates(rustls::RootCertStore::empty())
         .with_no_client_auth();
-    let http = reqwest::Client::builder().tls_backend_preconfigured(config).no_proxy().build().unwrap();
+    let http = reqwest::Client::builder().tls_backend_preconfigured(config).no_proxy();
+    // Idle connections would have timers.
+    let http = http.pool_max_idle_per_host(0).build().unwrap();
     let bearer = tokens.map(|tokens| tokens as Arc<dyn Bearer>);
-    let client = Client::new(http, bearer, Arc::default(), Arc::default());
+    Client::new(http, bearer, Arc::default(), Arc::default())
+}
+
+fn call() -> ClientJsonRpcMessage {
     let params = CallToolRequestParams::new("t").with_arguments(serde_json::Map::new());
     let call = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-    let message = ClientJsonRpcMessage::request(call, RequestId::Number(1));
-    client.post_message(url.into(), message, None, None, HashMap::new()).await
+    ClientJsonRpcMessage::request(call, RequestId::Number(1))
+}
+
+async fn posted(url: &str, tokens: Option<Arc<Tokens>>) -> Result<StreamableHttpPostResponse, HttpError> {
+    client(tokens).post_message(url.into(), call(), None, None, HashMap::new()).await
 }
 
 #[tokio::test]
@@ -129,4 +137,58 @@ async fn without_anybody_to_ask_it_is_said_who_was_asked_for() {
         "{refused:?}"
     );
     assert_eq!(requests.load(Ordering::SeqCst), 1);
+}
+
+/// A server with sessions that refuses the stream of its questions, or never answers the request for it.
+async fn with_sessions(refuses_stream: bool) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let mut unanswered = Vec::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let (mut seen, mut piece) = (Vec::new(), [0; 4096]);
+            while !seen.ends_with(b"\r\n\r\n") && !seen.ends_with(b"}") {
+                let read = stream.read(&mut piece).await.unwrap();
+                seen.extend_from_slice(&piece[..read]);
+            }
+            let body = r#"{"jsonrpc":"2.0","id":1,"result":{"odd":true}}"#;
+            let (status, body) = match seen.starts_with(b"GET") {
+                true if refuses_stream => ("405 X", ""),
+                true => {
+                    unanswered.push(stream);
+                    continue;
+                }
+                false => ("200 OK", body),
+            };
+            let head = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\nmcp-session-id: s\r\ncontent-length: {}\r\n\r\n",
+                body.len()
+            );
+            stream.write_all((head + body).as_bytes()).await.unwrap();
+        }
+    });
+    url
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_call_of_a_session_waits_until_its_server_can_ask() {
+    for (refuses_stream, waited) in [(true, 0), (false, 1)] {
+        let url: Arc<str> = with_sessions(refuses_stream).await.into();
+        let client = client(None);
+        let post = |message, session: Option<&str>| {
+            client.post_message(url.clone(), message, session.map(Into::into), None, HashMap::new())
+        };
+        let begun = tokio::time::Instant::now();
+        let initialize = ClientRequest::InitializeRequest(InitializeRequest::default());
+        post(ClientJsonRpcMessage::request(initialize, RequestId::Number(1)), None).await.unwrap();
+        let listening = client.get_stream(url.clone(), Some("s".into()), None, None, HashMap::new());
+        let calls = async {
+            for _ in 0..3 {
+                post(call(), Some("s")).await.unwrap();
+            }
+            begun.elapsed().as_secs()
+        };
+        let (seconds, stream) = tokio::join!(calls, tokio::time::timeout(Duration::from_secs(60), listening));
+        assert_eq!((seconds, stream.is_ok()), (waited, refuses_stream));
+    }
 }

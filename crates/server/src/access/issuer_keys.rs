@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use converse_host::client::{ClientPlan, Clients, Redirects};
+use converse_host::client::{ClientPlan, Clients, Redirects, Reuse};
 use converse_host::fetch::exchange;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -23,7 +23,11 @@ pub struct IssuerKeys(Clients);
 
 impl Default for IssuerKeys {
     fn default() -> Self {
-        Self(Clients::new(ClientPlan { connect_timeout: TIMEOUT, redirects: Redirects::Never, reuse: false }))
+        Self(Clients::new(ClientPlan {
+            connect_timeout: TIMEOUT,
+            redirects: Redirects::Never,
+            reuse: Reuse::Never,
+        }))
     }
 }
 
