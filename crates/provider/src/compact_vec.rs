@@ -16,6 +16,10 @@ impl<T> CompactVec<T> {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+
+    pub(crate) fn as_slice(&self) -> &[T] {
+        &self.0
+    }
 }
 
 impl<T> IntoIterator for CompactVec<T> {

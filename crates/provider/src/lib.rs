@@ -63,6 +63,7 @@ mod processor;
 mod prompt;
 mod prompted;
 mod refusal;
+mod repeated;
 mod request;
 mod retry_after;
 mod rows;

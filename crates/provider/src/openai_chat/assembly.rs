@@ -20,6 +20,7 @@ use crate::compact_vec::CompactVec;
 use crate::compose::{Piece, ReplyParts};
 use crate::head::Head;
 use crate::lenient::{count, read, tokens, value};
+use crate::repeated::RepeatedEvent;
 use crate::sse::Event;
 use crate::{Delta, Reply, ReplyError, ReplyOrigin};
 
@@ -53,6 +54,7 @@ pub(crate) struct CompletionAssembly {
     usage: Option<Value>,
     id: Option<String>,
     model: Option<String>,
+    repeated: RepeatedEvent,
     done: bool,
 }
 
@@ -71,6 +73,7 @@ impl CompletionAssembly {
             usage: None,
             id: None,
             model: None,
+            repeated: RepeatedEvent::default(),
             done: false,
         }
     }
@@ -216,10 +219,17 @@ impl Assembly for CompletionAssembly {
         if event.name == "error" {
             return Err(refused(data));
         }
+        if let Some(text) = self.repeated.text(data) {
+            self.split(text, out);
+            return Ok(());
+        }
         let mut repaired = None;
         let chunk: Chunk<'_> = read(data, &mut repaired)?;
         if chunk.error.is_some() {
             return Err(refused(data));
+        }
+        if let Some(text) = chunk.only_text() {
+            self.repeated.remember(data, text);
         }
         self.absorb(chunk, out).map(|_| ())
     }
@@ -276,5 +286,57 @@ fn usage(wire: &Value) -> Usage {
             .or_else(|| tokens(wire, "/prompt_cache_hit_tokens")),
         cache_write: tokens(wire, "/prompt_tokens_details/cache_write_tokens"),
         reasoning: tokens(wire, "/completion_tokens_details/reasoning_tokens"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use converse_canister::TurnId;
+    use http::Response;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Endpoint, processor_of, row};
+
+    /// The deltas and the reply of events; with `mark`, each has a form of its own.
+    fn read_all(endpoint: &Endpoint, events: &[String], mark: bool) -> String {
+        let origin = ReplyOrigin { turn: TurnId(1), model: "m".to_owned(), endpoint: endpoint.clone() };
+        let head =
+            Response::builder().header("content-type", "text/event-stream").body(()).unwrap().into_parts().0;
+        let (mut decoder, mut deltas) = (processor_of(endpoint).normalize(&head, origin), Vec::new());
+        let mut were_read = Vec::new();
+        for (number, event) in events.iter().enumerate() {
+            let mark = if mark { format!("\"unknown\":{number},") } else { String::new() };
+            let event = format!("data: {{{mark}{event}}}\n\n");
+            were_read.push(decoder.feed(event.as_bytes(), &mut deltas).is_ok());
+        }
+        format!("{were_read:?} {deltas:?} {:?}", decoder.finish().ok())
+    }
+
+    proptest! {
+        #[test]
+        fn events_of_one_form_are_read_as_events_of_different_forms(
+            events in prop::collection::vec((
+                prop_oneof![Just(""), Just("a"), Just("ä\u{2028}"), Just("<think>"), Just("</think>"), Just("\\n"), Just("\\ud83e")],
+                prop_oneof![
+                    5 => Just(""), 1 => Just(r#""reasoning":"r","#), 1 => Just(r#""refusal":"no","#), 1 => Just(r#""tool_calls":[],"#),
+                    1 => Just(r#""content":"twice","#)
+                ],
+                prop_oneof![
+                    5 => Just(""), 1 => Just(r#","finish_reason":"stop""#), 1 => Just(r#","index":1"#), 1 => Just(r#","error":{}"#),
+                    1 => Just(r#","message":{"content":"whole"}"#)
+                ],
+                prop_oneof![
+                    5 => Just("]"), 1 => Just(r#"],"usage":{"prompt_tokens":3}"#), 1 => Just(r#"],"id":"i""#), 1 => Just(",{}]")
+                ],
+            ), 1..12),
+        ) {
+            let form = |(text, delta, choice, chunk)| {
+                format!(r#""choices":[{{"delta":{{{delta}"content":"{text}"}}{choice}}}{chunk}"#)
+            };
+            let events: Vec<String> = events.into_iter().map(form).collect();
+            let endpoint = row("vllm").unwrap().endpoint(None);
+            prop_assert_eq!(read_all(&endpoint, &events, false), read_all(&endpoint, &events, true));
+        }
     }
 }

@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 use serde_json::value::RawValue;
 
 use crate::compact_vec::CompactVec;
-use crate::lenient::LenientStr;
+use crate::lenient::{LenientStr, count};
 
 #[derive(Debug, serde::Deserialize)]
 pub(super) struct Chunk<'a> {
@@ -24,6 +24,35 @@ pub(super) struct Chunk<'a> {
     pub(super) x_groq: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
+}
+
+impl<'a> Chunk<'a> {
+    /// Returns the text of a chunk that adds text and has no other effect; `None` if it has escapes.
+    pub(super) fn only_text(&self) -> Option<&'a str> {
+        let Self { id: _, model: _, choices: Some(choices), usage: None, x_groq: None, error: None } = self
+        else {
+            return None;
+        };
+        let [Choice { index, delta: Some(words), message: _, finish_reason, error: None }] =
+            choices.as_slice()
+        else {
+            return None;
+        };
+        let Words {
+            content: Content::Text(Cow::Borrowed(text)),
+            reasoning_content,
+            reasoning,
+            reasoning_details: None,
+            refusal,
+            tool_calls: None,
+        } = words
+        else {
+            return None;
+        };
+        let absent = [finish_reason, reasoning_content, reasoning, refusal];
+        let is_first = count(*index).unwrap_or(0) == 0;
+        (is_first && absent.iter().all(|text| text.text().is_none())).then_some(text)
+    }
 }
 
 #[derive(Debug, serde::Deserialize)]
