@@ -11,6 +11,7 @@ mod decoding;
 mod descriptors;
 mod instructions;
 mod options;
+pub(crate) mod order;
 mod samples;
 mod search;
 mod serve;
@@ -28,17 +29,17 @@ use tempfile::TempDir;
 
 use self::options::{Options, Part};
 use self::samples::{Pair, Samples};
+use crate::Result;
 use crate::child::{self, Program, Run};
 use crate::figures::{Figure, Verdict, table};
 use crate::stub::Stub;
-use crate::{Result, built};
 
 /// 0: all gates passed. 1: one failed. 2 (or an error): something could not be judged.
 pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
     let options = Options::read(words)?;
     let binary = match &options.binary {
         // What people install. `--binary` measures another build.
-        None if options.runs_program() => built::program(&["--profile", "dist"])?,
+        None if options.runs_program() => order::program()?,
         binary => binary.clone().unwrap_or_default(),
     };
     let bench = Bench { stub: Stub::start()?, dir: TempDir::new()?, binary, rounds: options.rounds };

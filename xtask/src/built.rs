@@ -6,10 +6,29 @@ use std::process::{Command, Stdio};
 
 use crate::Result;
 
-/// Builds the program with these options of `cargo build` and says where it is.
-pub(crate) fn program(options: &[&str]) -> Result<PathBuf> {
-    let messages = build(&[options, &["--package", "converse", "--bin", "converse"]].concat())?;
-    executable(&messages, "converse")
+/// Builds the program with the profile `dist`, with symbols. Returns where it is, and an archive of what the linker read.
+pub(crate) fn with_inputs_of_link() -> Result<(PathBuf, PathBuf)> {
+    let target = root().join("target/dist");
+    std::fs::create_dir_all(&target)?;
+    let inputs = target.join("inputs.tar");
+    let reproduce = format!("link-arg=-Wl,--reproduce={}", inputs.display());
+    let program = ["--profile", "dist", "--config", "profile.dist.strip='none'", "--locked"];
+    let program =
+        [&program[..], &["--package", "converse", "--bin", "converse", "--", "-C", &reproduce]].concat();
+    let binary = executable(&cargo("rustc", &program)?, "converse")?;
+    if inputs.is_file() {
+        Ok((binary, inputs))
+    } else {
+        Err(format!("{} has gone: remove {}", inputs.display(), binary.display()).into())
+    }
+}
+
+/// Returns the linker that Rust uses on x86-64 Linux.
+pub(crate) fn linker() -> Result<PathBuf> {
+    let rustc = Command::new("rustc").args(["--print", "target-libdir"]).output()?;
+    let libraries = PathBuf::from(String::from_utf8_lossy(&rustc.stdout).trim());
+    let linker = libraries.with_file_name("bin").join("gcc-ld/ld.lld");
+    if linker.is_file() { Ok(linker) } else { Err("rustc has no lld for this target".into()) }
 }
 
 /// Builds programs of a workspace of its own below `xtask/` for release, and returns where they are.
@@ -23,9 +42,13 @@ pub(crate) fn apart<const N: usize>(workspace: &str, names: [&str; N]) -> Result
 }
 
 fn build(options: &[&str]) -> Result<String> {
+    cargo("build", options)
+}
+
+fn cargo(subcommand: &str, options: &[&str]) -> Result<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--message-format=json"]).args(options);
+    command.args([subcommand, "--message-format=json"]).args(options);
     // What `cargo run` told us of ourselves; build scripts that look at it would run anew, and minutes of work with them.
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_a_package(name)) {
         command.env_remove(name);
@@ -34,7 +57,7 @@ fn build(options: &[&str]) -> Result<String> {
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     } else {
-        Err(format!("`cargo build {}` failed", options.join(" ")).into())
+        Err(format!("`cargo {subcommand} {}` failed", options.join(" ")).into())
     }
 }
 

@@ -30,6 +30,7 @@ measure:
   bench --only growth [--of UNIT]... [--most N] [--runs N] [--binary PATH]
                                measure how costs grow with messages, tools, servers, descriptors and sessions
   front [--aichat PATH]        measure the HTTP front beside LiteLLM's proxy and aichat's server
+  dist                         build the program as it is published, its functions in the order of use; prints where it is
   count [COMMIT]               count lines, files, crates and packages; prints a Markdown table
   size [--binary PATH] [--top N]
                                list what the program is made of, by crate and by function
@@ -66,6 +67,10 @@ fn main() -> ExitCode {
             script(&format!("{name}/run.py"), options)
         }
         ["bench", options @ ..] => bench::run(options),
+        ["dist"] => bench::order::program().map(|program| {
+            println!("{}", program.display());
+            ExitCode::SUCCESS
+        }),
         [name @ ("check" | "count" | "size"), options @ ..] => script(&format!("{name}.py"), options),
         ["codegen"] => codegen().map(|()| ExitCode::SUCCESS),
         [name, options @ ..] if scripts().join(name).join("run.py").is_file() => {

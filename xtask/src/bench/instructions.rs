@@ -93,19 +93,29 @@ impl Counting<'_> {
 
     /// Counts the second run of a program, in millions.
     fn count(&self, program: &Program, check: impl Fn(&Run) -> Result<()>) -> Result<f64> {
-        check(&self.bench.once(program)?)?;
-        let dir = tempfile::Builder::new().prefix("counts").tempdir_in(self.bench.dir.path())?;
-        let file = format!("--callgrind-out-file={}/%p", dir.path().display());
-        let mut counted = program.clone();
-        counted.command.splice(0..0, ["valgrind", "--tool=callgrind", &file].map(Into::into));
-        check(&self.bench.once(&counted)?)?;
-        let mut count = 0;
-        for entry in fs::read_dir(dir.path())? {
-            let profile = fs::read_to_string(entry?.path())?;
-            count += total(&profile).ok_or("a profile without a sum")?;
-        }
+        let profiles = profiles(self.bench, program, &[], check)?;
+        let totals = profiles.iter().map(|profile| total(profile).ok_or("a profile without a sum"));
+        let count = totals.sum::<std::result::Result<u64, _>>()?;
         if count == 0 { Err("valgrind left no profile".into()) } else { Ok(count as f64 / 1e6) }
     }
+}
+
+/// Runs a program twice, the second time below callgrind with these options, and returns the profiles of its processes.
+pub(super) fn profiles(
+    bench: &Bench,
+    program: &Program,
+    options: &[&str],
+    check: impl Fn(&Run) -> Result<()>,
+) -> Result<Vec<String>> {
+    check(&bench.once(program)?)?;
+    let dir = tempfile::Builder::new().prefix("counts").tempdir_in(bench.dir.path())?;
+    let file = format!("--callgrind-out-file={}/%p", dir.path().display());
+    let mut counted = program.clone();
+    let valgrind = [&["valgrind", "--tool=callgrind", &file], options].concat();
+    counted.command.splice(0..0, valgrind.into_iter().map(Into::into));
+    check(&bench.once(&counted)?)?;
+    let read = |entry: std::io::Result<fs::DirEntry>| fs::read_to_string(entry?.path());
+    Ok(fs::read_dir(dir.path())?.map(read).collect::<std::io::Result<_>>()?)
 }
 
 /// The sum of a profile: <https://valgrind.org/docs/manual/cl-format.html> (checked 2026-11).
