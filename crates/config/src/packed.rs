@@ -45,13 +45,13 @@ impl<'b> PackedEnsembles<'b> {
             sources.add(format!("builtin:{path}"), Scope::Shipped, text);
         }
         let mut ensembles = Vec::new();
-        while !bytes.is_empty() {
+        for _ in 0..usize::unpack(&mut bytes)? {
             let (name, length) = (String::unpack(&mut bytes)?, usize::unpack(&mut bytes)?);
             let (packed, rest) = bytes.split_at_checked(length)?;
             ensembles.push((name, packed));
             bytes = rest;
         }
-        Some(Self { sources, ensembles })
+        bytes.is_empty().then_some(Self { sources, ensembles })
     }
 
     /// Returns the ensembles of these names as if parsed, except for positions inside schemas. `None` if one is damaged.
@@ -72,6 +72,7 @@ pub fn packed_shipped() -> Option<Vec<u8>> {
     let order: Vec<usize> = sources.iter().map(|(_, source)| at(&source.path)).collect::<Option<_>>()?;
     let mut bytes = Vec::new();
     order.pack(&mut bytes)?;
+    descriptors.len().pack(&mut bytes)?;
     for descriptor in descriptors {
         let mut packed = Vec::new();
         descriptor.pack(&mut packed)?;
@@ -146,11 +147,15 @@ mod tests {
     #[test]
     fn damaged_data_is_refused() {
         let unpacked = |bytes: &[u8]| PackedEnsembles::open(bytes)?.unpack(|_| true);
-        let all = unpacked(PACKED).unwrap().len();
-        for end in (0..PACKED.len()).step_by(97) {
-            assert!(unpacked(&PACKED[..end]).is_none_or(|some| some.len() < all), "{end}");
+        let whole = PACKED;
+        let PackedEnsembles { ensembles, .. } = PackedEnsembles::open(whole).unwrap();
+        // Where one ensemble ends and another begins, too.
+        let ends = ensembles.iter().map(|(_, one)| one.as_ptr_range().end.addr() - whole.as_ptr().addr());
+        let ends = ends.filter(|end| *end < whole.len());
+        for end in (0..whole.len()).step_by(97).chain(ends) {
+            assert!(unpacked(&whole[..end]).is_none(), "{end}");
         }
-        assert!(unpacked(&[PACKED, b"x"].concat()).is_none());
+        assert!(unpacked(whole).is_some() && unpacked(&[whole, b"x"].concat()).is_none());
     }
 
     #[test]
