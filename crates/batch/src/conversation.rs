@@ -69,10 +69,10 @@ pub struct Outcome {
     pub line: Value,
     pub failure: Option<Failure>,
     pub acts: Acts,
-    /// It was ended by the limit of cost.
+    /// It was ended by its own limit of cost, which may be what was left of the budget when it began.
     pub is_limited: bool,
-    /// It was ended by the stop of the batch.
-    pub is_stopped: bool,
+    /// It was ended by what is for all conversations.
+    pub barred: Option<Barred>,
     /// Its deadline passed, and it has spent much of the time waiting for the provider's pace.
     pub is_held_up: bool,
 }
@@ -113,9 +113,7 @@ impl Shared<'_> {
         // The time of a provider batch is not that of a conversation.
         let milliseconds = self.substitute.is_none().then(|| began.elapsed().as_millis());
         let line = result(&id, object.unwrap_or_else(|_| json!({})), milliseconds);
-        let is_limited = is_limited || barred == Some(Barred::Budget);
-        let is_stopped = barred == Some(Barred::Stopped);
-        Outcome { job, line, failure, acts, is_limited, is_stopped, is_held_up }
+        Outcome { job, line, failure, acts, is_limited, barred, is_held_up }
     }
 
     /// The result of a conversation that did not run.

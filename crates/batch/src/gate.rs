@@ -119,7 +119,7 @@ pub struct Stops {
 
 /// Why a conversation may send no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Barred {
+pub enum Barred {
     /// All conversations together have spent the budget.
     Budget,
     /// The batch was stopped.

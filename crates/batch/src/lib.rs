@@ -18,10 +18,11 @@ mod summary;
 mod work;
 
 pub use conversation::{Acts, Outcome, Shared, Spending};
-pub use gate::{Gate, PacedWire, Stops};
+pub use gate::{Barred, Gate, PacedWire, Stops};
 pub use line::{Fault, Line};
 pub use pace::{Admission, Ended, LONGEST_PAUSE, Pace, Ticket};
 pub use provider_batch::{ProviderBatch, Substitute};
 pub use results::Begun;
 pub use run::{BatchOptions, run};
 pub use schedule::{Bounds, Fate, Next, Schedule};
+pub use work::stop;

@@ -28,7 +28,7 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use crate::conversation::{Acts, Outcome, Shared, Spending};
-use crate::gate::{Gate, PacedWire, Stops};
+use crate::gate::{Barred, Gate, PacedWire, Stops};
 use crate::input::{Input, Known, State};
 use crate::line::Line;
 use crate::pace::LONGEST_PAUSE;
@@ -318,6 +318,7 @@ impl Running<'_> {
             self.stop(failure);
         }
         let mut running = FuturesUnordered::new();
+        let mut is_interrupted = false;
         loop {
             self.count();
             self.show();
@@ -345,12 +346,14 @@ impl Running<'_> {
                 }
             };
             let interrupt = &shared.interrupt;
-            let is_stopped = self.work.stopped.is_some();
             tokio::select! {
                 Some(outcome) = running.next(), if !running.is_empty() => self.ended(outcome),
                 () = self.gate.changed() => {}
                 () = pause => {}
-                () = interrupt.token.cancelled(), if !is_stopped => self.stop(interrupt.failure()),
+                () = interrupt.token.cancelled(), if !is_interrupted => {
+                    is_interrupted = true;
+                    self.stop(interrupt.failure());
+                }
             }
         }
     }
@@ -383,7 +386,7 @@ impl Running<'_> {
 
     /// What becomes of a conversation that failed. Failures that all others would share stop the batch.
     fn fate(&mut self, outcome: &Outcome) -> Fate {
-        let Outcome { job, acts, is_limited, is_stopped, is_held_up, .. } = *outcome;
+        let Outcome { job, acts, is_limited, barred, is_held_up, .. } = *outcome;
         let Some(failure) = &outcome.failure else { return Fate::Done };
         // What has had an effect is not done again.
         let unless_acted = |fate| if acts == Acts::Effects { Fate::Done } else { fate };
@@ -393,8 +396,8 @@ impl Running<'_> {
             asked.and_then(|(_, value)| value.as_f64()).is_some_and(|s| s > LONGEST_PAUSE.as_secs_f64());
         match failure.kind {
             Kind::Signal(_) => unless_acted(Fate::Left),
-            _ if is_stopped => unless_acted(Fate::Left),
-            _ if is_limited => {
+            _ if barred == Some(Barred::Stopped) => unless_acted(Fate::Left),
+            _ if is_limited || barred == Some(Barred::Budget) => {
                 if !self.schedule.is_spent() {
                     let message = format!("the budget allows no more: {}", failure.message);
                     self.stop(Failure::new(Kind::Limit, "budget", message));

@@ -54,12 +54,9 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Starts no more conversations. The first failure counts, but a limit gives way to what ends the run while it waits.
+    /// Starts no more conversations.
     pub(crate) fn stop(&mut self, failure: Failure) {
-        if self.stopped.as_ref().is_none_or(|first| first.kind == Kind::Limit && failure.kind != Kind::Limit)
-        {
-            self.stopped = Some(failure);
-        }
+        stop(&mut self.stopped, failure);
     }
 
     /// Sorts a file of results, if that is wanted.
@@ -99,9 +96,39 @@ impl Work<'_> {
     }
 }
 
+/// Keeps why a run ends early. The first failure counts, but a limit gives way to what ends the run while it waits.
+pub fn stop(stopped: &mut Option<Failure>, failure: Failure) {
+    if stopped.as_ref().is_none_or(|first| first.kind == Kind::Limit && failure.kind != Kind::Limit) {
+        *stopped = Some(failure);
+    }
+}
+
 fn again(failure: Failure, left: usize) -> Failure {
     match left {
         0 => failure,
         _ => failure.hint("with `-o FILE`, the same command runs the conversations that have no result"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_run_counts_more_than_a_limit_before_it() {
+        let failure = |kind, code| Failure::new(kind, code, "");
+        let (budget, deadline) = (failure(Kind::Limit, "budget"), failure(Kind::Limit, "deadline"));
+        let (signal, unwritten) =
+            (failure(Kind::Signal(2), "interrupted"), failure(Kind::Output, "results-failed"));
+        for (order, code) in [
+            ([&budget, &deadline], "budget"),
+            ([&budget, &signal], "interrupted"),
+            ([&signal, &budget], "interrupted"),
+            ([&unwritten, &signal], "results-failed"),
+        ] {
+            let mut stopped = None;
+            order.into_iter().for_each(|failure| stop(&mut stopped, failure.clone()));
+            assert_eq!(stopped.unwrap().code, code);
+        }
     }
 }

@@ -2,10 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use converse_text::safe_line;
+use converse_text::wording::counted;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::Rate;
 use crate::tally::Tally;
+
+/// Rows that a warning lists.
+const LISTED: usize = 12;
+/// Characters of a name.
+const SHOWN: usize = 60;
 
 /// The pass rates of a run, as they are in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +59,24 @@ impl Baseline {
             Entry { case: row.case.name.clone(), model: row.model.to_owned(), passed, runs }
         };
         Self { suite: suite.to_owned(), results: rows.map(entry).collect() }
+    }
+
+    /// Returns a warning of the rows that a baseline of this run does not have; `None` if it has all.
+    pub fn left_out(tally: &Tally<'_>) -> Option<String> {
+        let rows: Vec<String> = tally
+            .rows
+            .iter()
+            .filter(|row| row.rate().runs == 0)
+            .map(|row| format!("`{}` with {}", safe_line(&row.case.name, SHOWN), safe_line(row.model, SHOWN)))
+            .collect();
+        let more = if rows.len() > LISTED { ", …" } else { "" };
+        let listed = rows.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+        (!rows.is_empty()).then(|| {
+            format!(
+                "warning: not in the baseline, because no run could be judged: {}: {listed}{more}",
+                counted(rows.len(), "case")
+            )
+        })
     }
 
     /// Compares a run with this baseline. `threshold` is the change of a pass rate that does not count, from 0 to 1.
@@ -111,5 +136,16 @@ mod tests {
         let lax = baseline.compare(&tally, 0.34);
         assert_eq!((rows(&lax.worse), rows(&lax.better)), (vec![], vec![1]));
         assert_eq!(Baseline::of("s", &tally).results[0], entry("fell", 2, 3));
+    }
+
+    #[test]
+    fn what_could_not_be_judged_is_named() {
+        let suite = suite(&["good", "partly", "odd", "worse"]);
+        let warned = |runs: &[&str]| Baseline::left_out(&tally(&suite, runs));
+        assert_eq!(warned(&["PP", "PE", "FF", "PF"]), None);
+        assert_eq!(
+            warned(&["PP", "PE", "EE", "EE"]).unwrap(),
+            "warning: not in the baseline, because no run could be judged: 2 cases: `odd` with m/x, `worse` with m/x"
+        );
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use converse_batch::{Acts, Gate, Line, Outcome, PacedWire, Shared, Spending, Stops};
+use converse_batch::{Acts, Barred, Gate, Line, Outcome, PacedWire, Shared, Spending, Stops};
 use converse_canister::Cost;
 use converse_config::{EnsemblePlan, Rule, SettingsPlan};
 use converse_host::Notices;
@@ -93,6 +93,12 @@ impl Ran {
             is_cost_unknown: false,
         }
     }
+
+    /// The same run if it could not be judged. What it has cost stays.
+    fn failed(self, failure: Failure) -> Self {
+        let Self { number, object, cost, is_cost_unknown, .. } = self;
+        Self { object, cost, is_cost_unknown, ..Self::error(number, failure) }
+    }
 }
 
 /// The tools of a run.
@@ -116,7 +122,7 @@ impl Runs<'_> {
         let is_cut = is_signalled || ran.is_over_budget || ran.is_stopped;
         match context.cassette.eject(is_cut) {
             Ok(warning) => context.warn_all(warning),
-            Err(failure) => ran = Ran { cost: ran.cost, ..Ran::error(number, failure) },
+            Err(failure) => ran = ran.failed(failure),
         }
         ran
     }
@@ -188,24 +194,33 @@ impl Runs<'_> {
         let question = line.question.clone();
         let (outcome, spending) =
             self.converse(place, task.number, line, task.model, own, task.allowance).await?;
-        let finished: Finished = serde_json::from_value(outcome.line.clone())
-            .map_err(|error| Failure::new(Kind::Internal, "internal", error.to_string()))?;
+        let finished: Result<Finished, _> = serde_json::from_value(outcome.line.clone());
         // The allowance ended it, and not the limit of the case.
         let is_of_budget = task.allowance.is_some_and(|left| own.is_none_or(|own| left < own));
         let mut ran = Ran {
             number: task.number,
-            status: verdict(&case.expect, &finished),
+            status: Status::Passed,
             object: Some(outcome.line),
             may_repeat: outcome.acts == Acts::Nothing,
             is_held_up: outcome.is_held_up,
-            is_over_budget: outcome.is_limited && is_of_budget,
-            is_stopped: outcome.is_stopped,
+            is_over_budget: outcome.barred == Some(Barred::Budget) || outcome.is_limited && is_of_budget,
+            is_stopped: outcome.barred == Some(Barred::Stopped),
             failure: outcome.failure,
             cost: spending.known,
             is_cost_unknown: spending.is_unknown,
         };
-        if let Some(judge) = case.expect.judge.as_ref().filter(|_| ran.status == Status::Passed) {
-            self.ask_judge(judge, &question, &finished.answer, (task, place), &mut ran).await?;
+        let finished = match finished {
+            Ok(finished) => finished,
+            Err(error) => {
+                return Ok(ran.failed(Failure::new(Kind::Internal, "internal", error.to_string())));
+            }
+        };
+        ran.status = verdict(&case.expect, &finished);
+        if let Some(judge) = case.expect.judge.as_ref().filter(|_| ran.status == Status::Passed)
+            && let Err(failure) =
+                self.ask_judge(judge, &question, &finished.answer, (task, place), &mut ran).await
+        {
+            return Ok(ran.failed(failure));
         }
         Ok(ran)
     }
@@ -240,7 +255,9 @@ impl Runs<'_> {
                 let message = format!("the judge {} did not answer: {}", judge.model, failure.message);
                 ran.status = Status::Error(Miss::new(failure.code, message));
                 ran.failure = Some(failure);
-                (ran.is_over_budget, ran.is_stopped) = (outcome.is_limited, outcome.is_stopped);
+                // It has no limit of its own.
+                ran.is_over_budget = outcome.is_limited || outcome.barred == Some(Barred::Budget);
+                ran.is_stopped = outcome.barred == Some(Barred::Stopped);
                 ran.may_repeat &= outcome.acts == Acts::Nothing;
             }
             None => {
@@ -297,4 +314,21 @@ fn make_directory_of(path: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(directory).map_err(|error| {
         Failure::new(Kind::Output, "record-failed", format!("{}: {error}", directory.display()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_cannot_be_judged_has_cost_what_it_has_cost() {
+        let begun = Ran::error(7, Failure::usage("x", "x"));
+        let ran = Ran { cost: Cost(9), is_cost_unknown: true, is_over_budget: true, ..begun };
+        let ran = ran.failed(Failure::new(Kind::Output, "record-failed", "no space"));
+        assert_eq!(
+            (ran.number, ran.cost, ran.is_cost_unknown, ran.is_over_budget),
+            (7, Cost(9), true, false)
+        );
+        assert_eq!(ran.status, Status::Error(Miss::new("record-failed", "no space")));
+    }
 }

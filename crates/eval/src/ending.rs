@@ -52,6 +52,11 @@ pub(crate) fn stops_all(ran: Ran) -> Option<Failure> {
 }
 
 impl Ended<'_> {
+    /// Keeps why no more runs start.
+    pub(crate) fn stop(&mut self, failure: Failure) {
+        converse_batch::stop(&mut self.stopped, failure);
+    }
+
     pub(crate) fn spend(&mut self, ran: &Ran) {
         self.spent = self.spent.plus(ran.cost);
         self.is_cost_unknown |= ran.is_cost_unknown;

@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use converse_config::{Diagnostic, MAX_FILE_BYTES, Scope, SourceMap};
 use converse_host::answer::ReplySchema;
 use converse_host::failure::{Failure, Kind};
-use converse_session::files::open_regular;
+use converse_session::files::{Durability, Mode, Replace, open_regular, replace};
 use converse_terminal::render::output::{printable, write_stderr};
 use converse_text::wording::counted;
 use serde_json::Value;
@@ -94,13 +95,24 @@ pub(crate) fn baseline(path: &Path, shown: &Path) -> Result<Baseline, Failure> {
     serde_json::from_slice(&bytes).map_err(|error| failed(error.to_string()))
 }
 
-/// Writes a report or a baseline as a whole.
+/// Writes a report or a baseline as a whole. A link stays a link, and what is not a regular file, such as a pipe, is
+/// written to.
 ///
 /// # Errors
 ///
-/// The file cannot be written.
+/// The file cannot be written. It is as it was then.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|error| unwritten(path, &error))
+    replaced(path, text).map_err(|error| unwritten(path, &error))
+}
+
+fn replaced(path: &Path, text: &str) -> std::io::Result<()> {
+    let (path, mode) = match path.metadata() {
+        Ok(old) if !old.is_file() => return std::fs::write(path, text),
+        Ok(old) => (path.canonicalize()?, Mode::Exact(old.permissions().mode() & 0o7777)),
+        Err(error) if error.kind() == ErrorKind::NotFound => (path.to_owned(), Mode::Umasked(0o666)),
+        Err(error) => return Err(error),
+    };
+    replace(&path, text.as_bytes(), Replace { mode, durability: Durability::Content, ..Replace::PRIVATE })
 }
 
 fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
@@ -143,5 +155,31 @@ impl Results {
     pub(crate) fn take(&mut self, line: &Value) -> Result<(), Failure> {
         let text = printable(&line.to_string()) + "\n";
         self.file.write_all(text.as_bytes()).map_err(|error| unwritten(&self.path, &error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_replaces_the_old_one_as_a_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("r.md"), dir.path().join("link.md"));
+        write(&file, "one").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+        // Who reads the old report reads all of it.
+        let mut reader = File::open(&file).unwrap();
+        write(&link, "two").unwrap();
+        let mut old = String::new();
+        reader.read_to_string(&mut old).unwrap();
+        assert_eq!((old.as_str(), std::fs::read_to_string(&file).unwrap().as_str()), ("one", "two"));
+        assert!(link.is_symlink());
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o7777, 0o640);
+        write(Path::new("/dev/null"), "x").unwrap();
+        assert!(!Path::new("/dev/null").is_file());
+        assert_eq!(write(dir.path(), "x").unwrap_err().code, "report-failed");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 }

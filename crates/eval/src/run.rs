@@ -1,6 +1,6 @@
 //! A run of a suite, from its file to its reports.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,6 +103,7 @@ pub fn run(
             "without `--filter`, all cases run",
         ));
     }
+    judges(&planned, &suite, options, (&settings, world))?;
     let results = options.output.as_ref().map(|path| Results::create(&world.cwd.join(path))).transpose()?;
     let eval =
         Eval { options, console, world, interrupt, settings, suite: &suite, models: &models, turn: &turn };
@@ -140,6 +141,36 @@ fn models(
         models.push(resolved(None)?);
     }
     Ok(models)
+}
+
+/// Checks that the judges of these runs can be asked, before anything is paid.
+fn judges(
+    planned: &[Planned],
+    suite: &Suite,
+    options: &EvalOptions,
+    (settings, world): (&SettingsPlan, &World),
+) -> Result<(), Failure> {
+    // As a judge is asked: with nothing of the options but the budget.
+    let turn = TurnOptions { max_cost: options.turn.max_cost, ..TurnOptions::default() };
+    let check = |model: &str| {
+        let found = Settings::resolve(&turn, None, Some(model), settings, None, world)?;
+        if found.model.is_understudy() {
+            let failure = Failure::usage("schema-understudy", "the understudy cannot judge");
+            return Err(failure.hint("name a language model, such as `model = \"ollama/NAME\"`"));
+        }
+        if options.replay.is_none() { found.model.require_key() } else { Ok(()) }
+    };
+    let mut seen = BTreeSet::new();
+    for case in planned.iter().filter_map(|one| suite.cases.get(one.case)) {
+        let judge = case.expect.judge.as_ref().map(|judge| judge.model.as_str());
+        let Some(model) = judge.filter(|model| seen.insert(*model)) else { continue };
+        check(model).map_err(|failure| {
+            let place = format!("{}:{}", options.suite.display(), case.line);
+            let message = format!("{place}: the judge `{model}` cannot be asked: {}", failure.message);
+            Failure { message, ..failure }
+        })?;
+    }
+    Ok(())
 }
 
 /// Checks what only the environment shows, and reads the schemas of answers.
@@ -228,6 +259,7 @@ impl<'a> Eval<'a> {
         };
         let bar = console.progress_bar(planned.len(), "");
         let mut running = FuturesUnordered::new();
+        let mut is_interrupted = false;
         loop {
             bar.set_position((planned.len() - ended.left) as u64);
             bar.set_message(ended.progress());
@@ -243,7 +275,6 @@ impl<'a> Eval<'a> {
                 Next::Wait(_) => {}
                 Next::Over => break,
             }
-            let is_stopped = ended.stopped.is_some();
             tokio::select! {
                 Some(ran) = running.next(), if !running.is_empty() => {
                     let number = ran.number;
@@ -255,21 +286,20 @@ impl<'a> Eval<'a> {
                         && let Err(failure) = self.take(*one, &ran, &mut ended, results.as_mut())
                     {
                         interrupt.token.cancel();
-                        ended.stopped.get_or_insert(failure);
+                        ended.stop(failure);
                     }
                     if let Some(failure) = stops_all(ran) {
                         stops.close();
-                        ended.stopped.get_or_insert(failure);
+                        ended.stop(failure);
                     }
                     schedule.ended(number, fate);
                 }
-                () = interrupt.token.cancelled(), if !is_stopped => {
-                    ended.stopped.get_or_insert(interrupt.failure());
-                }
+                () = interrupt.token.cancelled(), if !is_interrupted => {}
             }
             // A run that the signal ended may be seen before the signal.
             if interrupt.token.is_cancelled() {
-                ended.stopped.get_or_insert_with(|| interrupt.failure());
+                is_interrupted = true;
+                ended.stop(interrupt.failure());
             }
             if ended.stopped.is_some() {
                 schedule.stop();
@@ -344,20 +374,40 @@ impl<'a> Eval<'a> {
             tally: &ended.tally,
             comparison: comparison.as_ref(),
         };
-        let printed = console.print(&report.text()).map_err(Failure::from);
-        let write = |path: &Option<PathBuf>, text: &dyn Fn() -> String| match path {
-            Some(path) => files::write(&self.world.cwd.join(path), &console.context.redactor.clean(&text())),
-            None => Ok(()),
-        };
-        let written = write(&options.junit, &|| report.junit())
-            .and(write(&options.markdown, &|| report.markdown()))
-            .and(write(&options.save_baseline.clone().filter(|_| ended.left == 0), &|| {
-                let baseline = Baseline::of(&self.suite.name, &ended.tally);
-                serde_json::to_string_pretty(&baseline).unwrap_or_default() + "\n"
-            }));
+        let written = [
+            console.print(&report.text()).map_err(Failure::from),
+            self.write(options.junit.as_ref(), || report.junit()),
+            self.write(options.markdown.as_ref(), || report.markdown()),
+            self.save_baseline(ended),
+        ];
         console.note(&ended.summary());
-        ended.conclusion(comparison.as_ref())?;
-        printed.and(written)
+        let mut unwritten: VecDeque<Failure> = written.into_iter().filter_map(Result::err).collect();
+        let conclusion = ended.conclusion(comparison.as_ref()).err();
+        let ended = conclusion.or_else(|| unwritten.pop_front());
+        let others = unwritten.iter().filter(|failure| failure.kind != Kind::Closed);
+        others.for_each(|failure| write_stderr(&failure.lines()));
+        ended.map_or(Ok(()), Err)
+    }
+
+    fn write(&self, path: Option<&PathBuf>, text: impl Fn() -> String) -> Result<(), Failure> {
+        let Some(path) = path else { return Ok(()) };
+        files::write(&self.world.cwd.join(path), &self.console.context.redactor.clean(&text()))
+    }
+
+    /// Writes the pass rates, and warns of those that are not in the file.
+    fn save_baseline(&self, ended: &Ended<'_>) -> Result<(), Failure> {
+        let path = self.options.save_baseline.as_ref();
+        if path.is_some() && ended.left > 0 {
+            self.console.warn("warning: the baseline was not written, because the run ended early");
+            return Ok(());
+        }
+        if path.is_some() {
+            self.console.warn_all(Baseline::left_out(&ended.tally));
+        }
+        self.write(path, || {
+            let baseline = Baseline::of(&self.suite.name, &ended.tally);
+            serde_json::to_string_pretty(&baseline).unwrap_or_default() + "\n"
+        })
     }
 }
 

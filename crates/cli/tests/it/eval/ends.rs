@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{calculates, played, shows, suite};
-use crate::body::text;
+use crate::body::{calls, text};
 use crate::env::{TestEnv, wait};
 use crate::http::{Answer, serve};
 use crate::provider::{Line, Provider};
@@ -65,10 +65,66 @@ fn a_limit_of_a_case_fails_it_and_the_budget_ends_the_run() {
     provider.is_content();
 }
 
+/// Each run has a limit of its own beside the budget of all, which two of them use up.
+#[test]
+fn a_run_that_the_budget_of_all_stops_has_not_reached_its_own_limit() {
+    let call = || calls([("essentials__calculator", json!({ "expression": "6*7" }))]);
+    let provider = Provider::chat([call(), call()]);
+    let env = provider.env(TestEnv::hasty());
+    let price = "[models.\"openai-chat/stub\"]\nprice = { input = 15.0, output = 15.0 }\n";
+    env.write("home/.config/converse/config.toml", price);
+    // 225 millionths of a dollar for each reply.
+    env.write("work/s.toml", &suite("limits.cost = 0.0004"));
+    let args = ["eval", "s.toml", "-m", provider.model(), "-j", "2", "--repeat", "2"];
+    let ran = env.run(&[&args[..], &["--max-cost", "0.00044"]].concat()).exits(7);
+    assert!(ran.stderr.contains("error[budget]: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("2 runs: 0 passed, 2 not run; 0.00045 USD"), "{}", ran.stderr);
+    provider.is_content();
+}
+
+#[test]
+fn a_judge_that_cannot_be_asked_is_found_before_anything_is_paid() {
+    let provider = Provider::chat(Vec::<Line>::new());
+    let env = provider.env(TestEnv::hasty());
+    for (judge, code, exit) in [
+        ("nobody/x", "unknown-model", 2),
+        ("understudy", "schema-understudy", 2),
+        ("anthropic/claude-sonnet-4-6", "no-key", 4),
+    ] {
+        let keys = format!("answer.judge = {{ model = \"{judge}\", question = \"q\" }}");
+        env.write("work/s.toml", &suite(&keys));
+        let ran = env.run(&["eval", "s.toml", "-m", provider.model()]).exits(exit);
+        let message = format!("error[{code}]: s.toml:4: the judge `{judge}` cannot be asked: ");
+        assert!(ran.stderr.contains(&message), "{}", ran.stderr);
+    }
+    // Only the judges of the cases that run are asked.
+    let other = "\n[[cases]]\nname = \"other\"\nprompt = \"What is 6*7?\"\n";
+    let keys = "answer.judge = { model = \"nobody/x\", question = \"q\" }";
+    env.write("work/s.toml", &(suite(keys) + other));
+    env.run(&["eval", "s.toml", "-m", "understudy", "--filter", "other"]).exits(0);
+    provider.is_content();
+}
+
+#[test]
+fn reports_that_cannot_be_written_are_reported_whatever_the_verdict_is() {
+    let reports = ["--junit", "gone/r.xml", "--markdown", "gone/r.md"];
+    for (answer, exit, last) in [("42", 9, "error[report-failed]: "), ("41", 3, "error[eval-failed]: ")] {
+        let ran = played("answer.contains = \"42\"", [text(answer).into()], &reports).exits(exit);
+        for file in ["gone/r.xml", "gone/r.md"] {
+            assert!(ran.stderr.contains(&format!("{file}` could not be written: ")), "{}", ran.stderr);
+        }
+        let error = ran.stderr.lines().rev().find(|line| line.starts_with("error[")).unwrap();
+        assert!(error.starts_with(last), "{}", ran.stderr);
+    }
+}
+
 #[test]
 fn what_says_nothing_about_the_model_is_an_error_and_no_failure() {
     let failing = || Line::from(Answer::new(400, "application/json", r#"{"error":{"message":"bad tools"}}"#));
-    let ran = played("", [failing()], &[]).exits(10);
+    let ran = played("", [failing()], &["--save-baseline", "b.json"]).exits(10);
+    let left_out =
+        "warning: not in the baseline, because no run could be judged: 1 case: `sum` with openai-chat/stub";
+    assert!(ran.stderr.contains(left_out), "{}", ran.stderr);
     shows(&ran, "ERROR   sum  openai-chat/stub  0 of 0\n        rejected: ");
     assert!(ran.stderr.contains("error[eval-incomplete]: 1 of 1 case could not be judged"), "{}", ran.stderr);
     // What all runs would share stops them.
@@ -107,4 +163,5 @@ fn ctrl_c_keeps_what_is_done() {
     shows(&ran, "ok      sum  openai-chat/stub  2 of 2\n");
     assert_eq!(written(), 2);
     assert!(!env.path("work/b.json").exists(), "a part of a run is not a baseline");
+    assert!(ran.stderr.contains("warning: the baseline was not written, "), "{}", ran.stderr);
 }
