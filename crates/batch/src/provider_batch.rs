@@ -3,7 +3,8 @@
 //! A conversation of one step is run twice: over a [`Substitute`] that keeps its request, and, when the provider's answer is
 //! there, over one that gives it that answer. So requests, checks and results are the usual ones. What is submitted is
 //! in a [`Record`] first. Without the id of a batch, which a kill may have cost, the batch is looked for at the provider; if
-//! it is not there, its conversations get the result `outcome-unknown` and are not submitted again by themselves.
+//! it is not there after some time, its conversations get the result `outcome-unknown` and are not submitted again by
+//! themselves. A run that would ask something else than what was submitted changes nothing.
 
 mod answers;
 mod calls;
@@ -122,8 +123,8 @@ pub(crate) async fn run(
     let calls = Calls::new(api, settings, work.shared.interrupt);
     let promised = record.open.iter().fold(Cost(0), |sum, one| sum.plus(one.estimate()));
     let done = work.input.of(State::Done).collect();
-    let (began, places, shown) = (Instant::now(), HashMap::new(), HashMap::new());
-    let mut run = Run { work, plan, record, substitute, calls, promised, done, began, places, shown };
+    let (began, places, seen) = (Instant::now(), HashMap::new(), Seen::default());
+    let mut run = Run { work, plan, record, substitute, calls, promised, done, began, places, seen };
     let ended = run.all().await;
     if let Err(failure) = ended {
         let failure = run.with_hints(failure);
@@ -147,8 +148,25 @@ struct Run<'r> {
     began: Instant,
     /// The place of each id in the input.
     places: HashMap<String, usize>,
-    /// The progress of batches that was shown last.
-    shown: HashMap<String, u64>,
+    seen: Seen,
+}
+
+/// What was seen and shown of batches so far.
+#[derive(Default)]
+struct Seen {
+    /// The progress of each that was shown last.
+    progress: HashMap<String, u64>,
+    /// Those that were cancelled.
+    cancelled: HashSet<String>,
+    /// How often the list of the provider could not be read as a whole, by the mark of the batch that was looked for.
+    unread: HashMap<String, u32>,
+    /// Lines of results that could not be read.
+    odd_lines: usize,
+}
+
+/// Whether a failure of a conversation is one of the whole run.
+fn ends_run(failure: &Failure) -> bool {
+    matches!(failure.kind, Kind::Signal(_)) || matches!(failure.code, "save-failed" | "audit-failed")
 }
 
 impl Run<'_> {
@@ -157,8 +175,10 @@ impl Run<'_> {
         self.places = self.work.input.places(self.work.template)?;
         self.record.belongs(&self.work.shared.settings.model.id, &self.places)?;
         if self.plan.options.cancel {
-            self.cancel().await?;
+            self.cancel_all().await?;
+            self.unchanged().await?;
         } else {
+            self.unchanged().await?;
             self.submit_open().await?;
         }
         self.wait().await?;
@@ -170,7 +190,7 @@ impl Run<'_> {
     }
 
     fn with_hints(&self, failure: Failure) -> Failure {
-        match self.record.open.is_empty() {
+        match self.record.open.is_empty() || failure.code == "pending-batch" {
             true => failure,
             false => failure
                 .hint("batches go on at the provider; the same command waits for their results")
@@ -189,10 +209,15 @@ impl Run<'_> {
         self.work.shared.context.note(text);
     }
 
+    /// The pause before a second look.
+    fn first_pause(&self) -> Duration {
+        self.plan.options.poll / FIRST_PAUSE
+    }
+
     /// Waits until nothing is open.
     async fn wait(&mut self) -> Result<(), Failure> {
         let longest = self.plan.options.poll;
-        let mut pause = longest / FIRST_PAUSE;
+        let mut pause = self.first_pause();
         loop {
             for submission in self.record.open.clone() {
                 self.look(&submission).await?;
@@ -219,10 +244,7 @@ impl Run<'_> {
     fn take(&mut self, outcome: Outcome) -> Result<(), Failure> {
         self.count();
         let Outcome { job, line, failure, .. } = outcome;
-        if let Some(failure) = &failure
-            && (matches!(failure.kind, Kind::Signal(_))
-                || matches!(failure.code, "save-failed" | "audit-failed"))
-        {
+        if let Some(failure) = failure.as_ref().filter(|failure| ends_run(failure)) {
             return Err(failure.clone());
         }
         self.work.done(job, line, failure.as_ref())?;

@@ -105,6 +105,8 @@ pub fn stop(stopped: &mut Option<Failure>, failure: Failure) {
 
 fn again(failure: Failure, left: usize) -> Failure {
     match left {
+        // The same command would fail in the same way.
+        _ if failure.kind == Kind::Usage => failure,
         0 => failure,
         _ => failure.hint("with `-o FILE`, the same command runs the conversations that have no result"),
     }

@@ -106,6 +106,8 @@ pub enum BatchOutcome {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BatchPage {
     pub batches: Vec<BatchStatus>,
+    /// Entries that are not batches, or could not be read.
+    pub skipped: usize,
     /// Cursor for [`BatchApi::list`], if there is another page.
     pub next: Option<String>,
 }
@@ -267,7 +269,7 @@ impl<'e> BatchApi<'e> {
         }
     }
 
-    /// Reads a page of batches. Entries that are not batches are skipped.
+    /// Reads a page of batches. Entries that are not batches are skipped and counted.
     ///
     /// # Errors
     /// If the body is not a list.
@@ -283,7 +285,9 @@ impl<'e> BatchApi<'e> {
         let list: List<'_> =
             serde_json::from_slice(body).map_err(|error| wrong("a list of batches", &error))?;
         let batches = list.data.iter().filter_map(|one| self.read_status(one.get().as_bytes()).ok());
-        Ok(BatchPage { batches: batches.collect(), next: list.last_id.filter(|_| list.has_more) })
+        let batches: Vec<BatchStatus> = batches.collect();
+        let skipped = list.data.len() - batches.len();
+        Ok(BatchPage { batches, skipped, next: list.last_id.filter(|_| list.has_more) })
     }
 }
 

@@ -52,6 +52,28 @@ impl<'s> Calls<'s> {
         request: impl Fn(&BatchApi<'_>) -> Result<Request<Bytes>, TranslateError>,
         read: impl Fn(&BatchApi<'_>, &[u8]) -> Result<T, BatchError>,
     ) -> Result<T, Failure> {
+        self.ask(request, read).await?.map_err(|cause| self.failure(cause))
+    }
+
+    /// The same for something that the provider may not have: `None` then.
+    pub(super) async fn find<T>(
+        &self,
+        request: impl Fn(&BatchApi<'_>) -> Result<Request<Bytes>, TranslateError>,
+        read: impl Fn(&BatchApi<'_>, &[u8]) -> Result<T, BatchError>,
+    ) -> Result<Option<T>, Failure> {
+        match self.ask(request, read).await? {
+            Ok(found) => Ok(Some(found)),
+            Err(cause) if is_absent(&cause) => Ok(None),
+            Err(cause) => Err(self.failure(cause)),
+        }
+    }
+
+    /// Returns why the last attempt has failed, if another one would not help.
+    async fn ask<T>(
+        &self,
+        request: impl Fn(&BatchApi<'_>) -> Result<Request<Bytes>, TranslateError>,
+        read: impl Fn(&BatchApi<'_>, &[u8]) -> Result<T, BatchError>,
+    ) -> Result<Result<T, AttemptError>, Failure> {
         for failures in 1.. {
             let request = request(&self.api).map_err(|error| self.failure(error))?;
             let answered = tokio::select! {
@@ -60,10 +82,11 @@ impl<'s> Calls<'s> {
                 answered = self.once(request) => answered,
             };
             let cause = match answered {
-                Ok(body) => return read(&self.api, &body).map_err(|error| unread(&error)),
+                Ok(body) => return read(&self.api, &body).map(Ok).map_err(|error| unread(&error)),
                 Err(cause) => cause,
             };
-            self.pause(cause, failures).await?;
+            let Some(delay) = self.delay(&cause, failures) else { return Ok(Err(cause)) };
+            self.sleep(delay).await?;
         }
         Err(Failure::new(Kind::Internal, "internal", "a request was never answered"))
     }
@@ -85,9 +108,9 @@ impl<'s> Calls<'s> {
         Err(Uncreated::Unknown(failure))
     }
 
-    /// Opens a file of results.
-    pub(super) async fn open(&self, file: &str) -> Result<Lines, AttemptError> {
-        Ok(Lines::new(self.calls.stream(self.api.results(file)?).await?, self.idle))
+    /// Opens a file of results, which may have so many lines.
+    pub(super) async fn open(&self, file: &str, most: usize) -> Result<Lines, AttemptError> {
+        Ok(Lines::new(self.calls.stream(self.api.results(file)?).await?, self.idle, most))
     }
 
     /// Waits after a failure.
@@ -96,14 +119,20 @@ impl<'s> Calls<'s> {
     ///
     /// Another attempt would not help, there were too many, or the run is interrupted.
     pub(super) async fn pause(&self, cause: AttemptError, failures: u32) -> Result<(), Failure> {
+        match self.delay(&cause, failures) {
+            Some(delay) => self.sleep(delay).await,
+            None => Err(self.failure(cause)),
+        }
+    }
+
+    /// Returns the time before another attempt, if one may help.
+    fn delay(&self, cause: &AttemptError, failures: u32) -> Option<Duration> {
         let asked = cause.advice().after;
         let is_long = asked.is_some_and(|asked| asked > LONGEST_PAUSE);
         let retries = cause.advice().should.unwrap_or(cause.retryable());
-        if !retries || is_long || failures >= MOST_FAILURES {
-            return Err(self.failure(cause));
-        }
         let doubled = self.retry.first.saturating_mul(2u32.saturating_pow(failures - 1));
-        self.sleep(asked.unwrap_or(doubled.min(self.retry.cap))).await
+        (retries && !is_long && failures < MOST_FAILURES)
+            .then(|| asked.unwrap_or(doubled.min(self.retry.cap)))
     }
 
     /// # Errors
@@ -132,6 +161,11 @@ impl<'s> Calls<'s> {
 
 fn unread(error: &BatchError) -> Failure {
     Failure::new(Kind::ProviderNonsense, "bad-response", error.to_string())
+}
+
+/// Whether the provider does not have what a request names.
+pub(super) fn is_absent(cause: &AttemptError) -> bool {
+    matches!(cause, AttemptError::Refusal(refusal) if matches!(refusal.status, 404 | 410))
 }
 
 /// Whether the provider has certainly not accepted what was sent.

@@ -8,13 +8,17 @@ use converse_host::failure::Failure;
 use converse_host::world::World;
 use converse_provider::{BatchState, BatchStatus};
 
-use super::calls::Calls;
+use super::calls::{Calls, is_absent};
 use super::record::Submission;
 
 /// Pages of a list that are read.
 const MOST_PAGES: usize = 20;
 /// The clock of the provider may be behind by this.
 const SKEW: Duration = Duration::from_secs(600);
+/// Time after a submission in which the provider may not show the batch yet.
+const UNSEEN: Duration = Duration::from_secs(15 * 60);
+/// Lines before the first result.
+const MOST_BLANK: usize = 100;
 /// Characters of a time up to its seconds.
 const SECONDS: usize = 19;
 
@@ -22,6 +26,8 @@ pub(super) enum Found {
     Batch(BatchStatus),
     /// A batch that has not ended may be the one.
     Perhaps,
+    /// The list had more pages than are read, or batches that cannot be read: one of them may be the one.
+    Unread,
     Nothing,
 }
 
@@ -29,6 +35,12 @@ pub(super) enum Found {
 pub(super) fn a_while_ago() -> String {
     let now = World::now();
     now.checked_sub(SKEW).unwrap_or(now).to_string()
+}
+
+/// Whether a submission is so recent that the provider may not show its batch yet.
+pub(super) fn is_recent(submission: &Submission) -> bool {
+    let since = submission.since.parse();
+    since.is_ok_and(|since| World::now().duration_since(since).unsigned_abs() < SKEW + UNSEEN)
 }
 
 /// Looks for a batch in the list of the provider: by its mark, or by the ids of its parts, which are known once a batch
@@ -42,12 +54,13 @@ pub(super) async fn find(
     submission: &Submission,
     known: &HashSet<&str>,
 ) -> Result<Found, Failure> {
-    let (mut next, mut found) = (None, Found::Nothing);
-    for _ in 0..MOST_PAGES {
+    let (mut next, mut may_be, mut is_whole) = (None, false, true);
+    for page in 1..=MOST_PAGES {
         let list = calls.repeat(|api| api.list(next.as_deref()), |api, body| api.read_list(body));
-        let page = list.await?;
-        let is_older = page.batches.last().is_some_and(|batch| !may_be_newer(batch, submission));
-        for batch in page.batches {
+        let list = list.await?;
+        is_whole &= list.skipped == 0;
+        let is_older = list.batches.last().is_some_and(|batch| !may_be_newer(batch, submission));
+        for batch in list.batches {
             if known.contains(batch.id.as_str()) || !may_be_newer(&batch, submission) {
                 continue;
             }
@@ -60,20 +73,25 @@ pub(super) async fn find(
             let counts_fit = batch.counts.is_none_or(|(_, all)| all == submission.parts.len() as u64);
             match batch.state {
                 _ if !counts_fit => {}
-                BatchState::Running | BatchState::Canceling => found = Found::Perhaps,
-                BatchState::Ended(_) => {
-                    if has_parts(calls, &batch, submission).await? {
-                        return Ok(Found::Batch(batch));
-                    }
-                }
+                BatchState::Running | BatchState::Canceling => may_be = true,
+                BatchState::Ended(_) => match has_parts(calls, &batch, submission).await? {
+                    Some(true) => return Ok(Found::Batch(batch)),
+                    Some(false) => {}
+                    None => is_whole = false,
+                },
             }
         }
-        next = page.next;
+        next = list.next;
         if next.is_none() || is_older {
             break;
         }
+        is_whole &= page < MOST_PAGES;
     }
-    Ok(found)
+    Ok(match (may_be, is_whole) {
+        (true, _) => Found::Perhaps,
+        (false, false) => Found::Unread,
+        (false, true) => Found::Nothing,
+    })
 }
 
 fn may_be_newer(batch: &BatchStatus, submission: &Submission) -> bool {
@@ -81,21 +99,26 @@ fn may_be_newer(batch: &BatchStatus, submission: &Submission) -> bool {
     created.is_none_or(|created| submission.since.get(..SECONDS).is_none_or(|since| created >= since))
 }
 
-/// Whether the first result of a batch is of a part of the submission.
-async fn has_parts(calls: &Calls<'_>, batch: &BatchStatus, submission: &Submission) -> Result<bool, Failure> {
-    let Some(file) = batch.files.first() else { return Ok(false) };
+/// Whether the first result of a batch is of a part of the submission; `None` if it cannot be read.
+async fn has_parts(
+    calls: &Calls<'_>,
+    batch: &BatchStatus,
+    submission: &Submission,
+) -> Result<Option<bool>, Failure> {
+    let Some(file) = batch.files.first() else { return Ok(None) };
     for failures in 1.. {
         match first_line(calls, file).await {
             Ok(line) => {
-                let result = calls.api.read_result(&line);
-                return Ok(result.is_ok_and(|result| submission.number(&result.id).is_some()));
+                let result = calls.api.read_result(&line).ok();
+                return Ok(result.map(|result| submission.number(&result.id).is_some()));
             }
+            Err(cause) if is_absent(&cause) => return Ok(None),
             Err(cause) => calls.pause(cause, failures).await?,
         }
     }
-    Ok(false)
+    Ok(None)
 }
 
 async fn first_line(calls: &Calls<'_>, file: &str) -> Result<Vec<u8>, AttemptError> {
-    Ok(calls.open(file).await?.next().await?.map(|(line, _)| line).unwrap_or_default())
+    Ok(calls.open(file, MOST_BLANK).await?.next().await?.map(|(line, _)| line).unwrap_or_default())
 }

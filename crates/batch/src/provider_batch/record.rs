@@ -185,6 +185,19 @@ impl Record {
         Ok(())
     }
 
+    /// The failure of a run that would ask something else than what is open. What was paid for stays.
+    pub(crate) fn differs(&self, submission: &Submission, id: &str, why: &str) -> Failure {
+        let batch = submission.batch.as_deref().unwrap_or("a batch");
+        let path = self.path.display();
+        let message =
+            format!("the conversation `{id}` of {batch} in `{path}` is not what was submitted: {why}");
+        Failure::usage("pending-batch", message)
+            .hint(
+                "to get the results: the options, the input and the version of converse that submitted them",
+            )
+            .hint(format!("to give the results up: `--cancel-batch`, and after that `rm '{path}'`"))
+    }
+
     fn write(&mut self, event: &Event) -> Result<(), Failure> {
         let written = (|| {
             if self.file.is_none() {

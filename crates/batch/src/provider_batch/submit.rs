@@ -13,12 +13,16 @@ use serde_json::Value;
 use super::calls::Uncreated;
 use super::record::Submission;
 use super::substitute::fingerprint;
-use super::{Run, lookup};
+use super::{Run, ends_run, lookup};
+use crate::conversation::Outcome;
 use crate::input::State;
+use crate::line::Line;
 
 /// Parts and bytes of one batch, if the provider does not want less: a batch is in memory until it is submitted.
 const MOST_PARTS: usize = 50_000;
 const MOST_BYTES: usize = 64 * 1024 * 1024;
+/// Why a conversation does not fit its part of a batch.
+pub(super) const ANOTHER: &str = "it would ask something else now";
 /// Bytes around the body of a part.
 const PART_OVERHEAD: usize = 256;
 /// Bytes of a request for one token, by and large.
@@ -64,11 +68,47 @@ impl Run<'_> {
     async fn collect(&mut self, job: usize) -> Result<Option<(String, Bytes)>, Failure> {
         let line = self.work.line(job)?;
         let id = line.id.clone();
+        match self.request(job, line).await {
+            Ok(body) => Ok(Some((id, body))),
+            Err(outcome) => self.take(*outcome).map(|()| None),
+        }
+    }
+
+    /// Returns what a conversation asks, or how it ended before that.
+    async fn request(&mut self, job: usize, line: Line) -> Result<Bytes, Box<Outcome>> {
         self.substitute.expect_request();
         let outcome = self.work.shared.run(job, line, None).await;
-        match self.substitute.take_request() {
-            Some(body) => Ok(Some((id, body))),
-            None => self.take(outcome).map(|()| None),
+        self.substitute.take_request().ok_or_else(|| Box::new(outcome))
+    }
+
+    /// Checks that the open conversations of all batches would ask what was submitted, before anything else happens.
+    ///
+    /// # Errors
+    ///
+    /// One would not, or the run is interrupted. Nothing is closed then.
+    pub(super) async fn unchanged(&mut self) -> Result<(), Failure> {
+        for submission in self.record.open.clone() {
+            for (id, of) in &submission.parts {
+                let Some(job) = self.open_job(id) else { continue };
+                let line = self.work.line(job)?;
+                match self.request(job, line).await {
+                    Ok(body) if fingerprint(&body) == *of => {}
+                    Ok(_) => return Err(self.record.differs(&submission, id, ANOTHER)),
+                    Err(outcome) => return Err(self.unasked(&submission, id, &outcome)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The failure of a run in which an open conversation ended before its request.
+    pub(super) fn unasked(&self, submission: &Submission, id: &str, outcome: &Outcome) -> Failure {
+        match &outcome.failure {
+            Some(failure) if ends_run(failure) => failure.clone(),
+            failure => {
+                let why = failure.as_ref().map_or("it asks nothing", |failure| failure.message.as_str());
+                self.record.differs(submission, id, why)
+            }
         }
     }
 

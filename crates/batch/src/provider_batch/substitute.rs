@@ -23,6 +23,8 @@ struct State {
     request: Option<Bytes>,
     /// Why there is no answer.
     failure: Option<Failure>,
+    /// The request is not the one that was submitted.
+    has_changed: bool,
 }
 
 /// The end of a part of a batch.
@@ -37,6 +39,15 @@ pub(crate) struct Reply {
 pub(crate) enum PartEnd {
     Response { status: u16, body: Bytes, request_id: Option<String> },
     Failed(Failure),
+}
+
+/// Why a reply was not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unused {
+    /// The request is not the one that was submitted.
+    Changed,
+    /// The conversation ended before its request.
+    NotAsked,
 }
 
 /// Returns what tells a request from another one of the same conversation.
@@ -72,6 +83,15 @@ impl Substitute {
         self.0.lock().failure.clone()
     }
 
+    /// Why the reply was not given to the conversation, which is not what was submitted.
+    pub(crate) fn unused(&self) -> Option<Unused> {
+        match &*self.0.lock() {
+            State { has_changed: true, .. } => Some(Unused::Changed),
+            State { reply: Some(_), .. } => Some(Unused::NotAsked),
+            _ => None,
+        }
+    }
+
     fn answer(&self, request: &http::Request<Bytes>) -> Result<http::Response<ByteStream>, WireError> {
         let mut state = self.0.lock();
         let Some(Reply { of, end }) = state.reply.take() else {
@@ -84,7 +104,7 @@ impl Substitute {
         };
         state.request = Some(Bytes::new());
         if of != fingerprint(request.body()) {
-            state.failure = Some(changed());
+            state.has_changed = true;
             return Err(unsent());
         }
         match end {
@@ -131,12 +151,6 @@ fn unfit() -> Failure {
         .hint("`--retry-failed` without `--provider-batch` runs the conversation again, with as many steps as it needs")
 }
 
-fn changed() -> Failure {
-    let message =
-        "the conversation has changed since it was submitted, so the provider's answer is not its answer";
-    Failure::usage("input-changed", message).hint("`--retry-failed` runs the conversation again")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,9 +174,12 @@ mod tests {
         let end = || PartEnd::Response { status: 200, body: Bytes::new(), request_id: None };
         substitute.reply(Reply { of: fingerprint(&body), end: end() });
         assert_eq!((sent(&substitute, "a"), code(&substitute)), (Some(200), None));
+        assert_eq!(substitute.unused(), None);
         assert_eq!((sent(&substitute, "repaired"), code(&substitute)), (None, Some("unfit-answer")));
         substitute.reply(Reply { of: fingerprint(&body), end: end() });
-        assert_eq!((sent(&substitute, "b"), code(&substitute)), (None, Some("input-changed")));
+        assert_eq!(substitute.unused(), Some(Unused::NotAsked));
+        assert_eq!((sent(&substitute, "b"), code(&substitute)), (None, None));
+        assert_eq!(substitute.unused(), Some(Unused::Changed));
         let failure = Failure::new(Kind::ProviderUnreachable, "batch-expired", "late");
         substitute.reply(Reply { of: fingerprint(&body), end: PartEnd::Failed(failure) });
         assert_eq!((sent(&substitute, "a"), code(&substitute)), (None, Some("batch-expired")));

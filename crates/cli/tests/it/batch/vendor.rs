@@ -52,6 +52,20 @@ pub(super) struct State {
     pub(super) cuts: VecDeque<(f64, bool)>,
     /// Looks at a batch before it has ended.
     pub(super) patience: usize,
+    /// The next lists show no batch.
+    pub(super) unlisted: usize,
+    pub(super) list: Listing,
+}
+
+/// What lists of batches are like.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Listing {
+    #[default]
+    Whole,
+    /// With an entry that cannot be read.
+    Odd,
+    /// Each page has another one after it.
+    Endless,
 }
 
 pub(super) struct Vendor {
@@ -162,9 +176,15 @@ fn answer(dialect: Dialect, state: &mut State, request: &Request, fate: &dyn Fn(
         ("POST", ["files"]) => upload(dialect, state, request),
         ("POST", ["batches"]) => create(dialect, state, request),
         ("GET", ["batches"]) => {
-            let data: Vec<Value> =
-                state.batches.iter().rev().map(|batch| shown(dialect, batch, state.patience)).collect();
-            ok(&json!({ "data": data, "has_more": false, "first_id": null, "last_id": null }))
+            let batches = state.batches.iter().rev().filter(|_| state.unlisted == 0);
+            let mut data: Vec<Value> = batches.map(|batch| shown(dialect, batch, state.patience)).collect();
+            state.unlisted = state.unlisted.saturating_sub(1);
+            if state.list == Listing::Odd {
+                data.push(json!({ "id": 7 }));
+            }
+            let is_endless = state.list == Listing::Endless;
+            let last = is_endless.then_some("batch_x");
+            ok(&json!({ "data": data, "has_more": is_endless, "first_id": null, "last_id": last }))
         }
         ("GET", ["batches", id]) => {
             let patience = state.patience;
@@ -367,7 +387,8 @@ fn results(
 fn question(body: &Value) -> String {
     let messages = body["messages"].as_array().or(body["input"].as_array()).unwrap();
     let content = &messages.last().unwrap()["content"];
-    let text = content.as_str().or(content[0]["text"].as_str());
+    let last = content.as_array().and_then(|blocks| blocks.last());
+    let text = content.as_str().or(last.and_then(|block| block["text"].as_str()));
     text.unwrap_or_else(|| panic!("{body}")).to_owned()
 }
 
