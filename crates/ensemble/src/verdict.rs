@@ -124,6 +124,11 @@ impl Pending {
         self.notice.as_deref()
     }
 
+    /// Returns the file or directory that the call names, as it was when the call was judged.
+    pub fn named_path(&self) -> Option<&NamedPath> {
+        self.approved.named.as_ref()
+    }
+
     /// Returns the source of the permission that asks.
     pub fn rule(&self) -> &str {
         &self.approved.rule

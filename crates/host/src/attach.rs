@@ -1,10 +1,11 @@
 //! `-a FILE|URL`: files that the user attaches to a question.
 //!
 //! Attachments are read before anything is asked or stored, so a wrong name costs nothing. Text becomes a document;
-//! images, PDF files and audio go before the words of the user, as vendors advise
+//! a directory becomes a document with the names in it; images, PDF files and audio go before the words of the user, as vendors advise
 //! (<https://platform.claude.com/docs/en/build-with-claude/vision>, 2026-11). The session stores their bytes by digest,
 //! so that the conversation can continue with them.
 
+mod directory;
 mod from_server;
 mod from_url;
 mod opening;
@@ -312,6 +313,13 @@ fn from_file(named: &str, world: &World) -> Result<Attachment, Failure> {
     let unread = |error: std::io::Error| refused(named, &error.to_string());
     // Links are followed: the user has named this one. What they lead to must be a file that opens at once.
     let path = world.cwd.join(named).canonicalize().map_err(unread)?;
+    // Only the typed name is used: the target of a link stays private.
+    let name = named.rsplit('/').find(|part| !part.is_empty()).unwrap_or(named);
+    if named.ends_with('/') && path.is_dir() {
+        let listing = directory::listing(&path).map_err(unread)?;
+        let attachment = Attachment::of(format!("{name}/"), listing.into_bytes(), named)?;
+        return Ok(Attachment { file: Some(path), ..attachment });
+    }
     let file = open_regular(&path).map_err(unread)?;
     let length = file.metadata().map_err(unread)?.len();
     if length > MOST_BYTES as u64 {
@@ -322,8 +330,6 @@ fn from_file(named: &str, world: &World) -> Result<Attachment, Failure> {
     if bytes.len() > MOST_BYTES {
         return Err(too_large(named, None));
     }
-    // Only the typed name is used: the target of a link stays private.
-    let name = named.rsplit('/').find(|part| !part.is_empty()).unwrap_or(named);
     let attachment = Attachment::of(name.to_owned(), bytes, named)?;
     Ok(Attachment { file: Some(path), ..attachment })
 }

@@ -1,6 +1,7 @@
 //! Asks the user for approval on the terminal. Without a terminal, "ask" means refused.
 
 mod answers;
+mod change;
 mod editing;
 mod pattern;
 mod question;
@@ -108,7 +109,7 @@ impl TerminalApprover {
         let offered = self.memory.as_ref().map(|memory| memory.offered(asked.pending)).unwrap_or_default();
         let (mut edited, mut edits): (Option<Pending>, usize) = (None, 0);
         let mut choices = Choices { offered, edit: self.memory.is_some(), view: false };
-        let mut text = self.question(asked, &mut choices, Much::First);
+        let mut text = self.question(asked, &mut choices, Much::first());
         loop {
             let Some(line) = self.progress.suspended(|| read_answer(text.clone())).await else {
                 return deny(None);
@@ -123,7 +124,7 @@ impl TerminalApprover {
                 }
                 Some(Answer::Further(Reach::Pattern)) => match self.patterned(asked.pending).await {
                     Some(varying) => return self.further(asked.pending, Reach::Pattern, varying),
-                    None => text = self.question(asked, &mut choices, Much::First),
+                    None => text = self.question(asked, &mut choices, Much::first()),
                 },
                 Some(Answer::Further(reach)) => {
                     return self.further(asked.pending, reach, ArgumentPatterns::new());
@@ -133,7 +134,7 @@ impl TerminalApprover {
                     edits += 1;
                     match self.edited(now.pending).await {
                         Ok(other) if other.arguments() == now.pending.arguments() => {
-                            text = self.question(now, &mut choices, Much::First);
+                            text = self.question(now, &mut choices, Much::first());
                         }
                         Ok(other) => {
                             // A yes to what the person wrote is for this once.
@@ -141,7 +142,7 @@ impl TerminalApprover {
                             text = self.question(
                                 QuestionText { pending: &other, ..asked },
                                 &mut choices,
-                                Much::First,
+                                Much::first(),
                             );
                             edited = Some(other);
                         }

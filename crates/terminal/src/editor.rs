@@ -4,6 +4,7 @@
 //! the terminal can show them, else plainly, line by line and without a single escape sequence. The library that draws
 //! (reedline) is known to this crate alone, so that another one could take its place.
 
+mod ahead;
 mod complete;
 mod entry;
 mod handover;
@@ -17,13 +18,16 @@ mod outer;
 mod plain;
 mod prompt;
 mod rich;
+mod tall;
 mod terminal;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use ahead::{Draft, TypedAhead};
 pub use complete::{Complete, Mark, Nature, Suggestion};
+pub(crate) use entry::{FENCE, is_reserved};
 pub use handover::{Handover, HandoverGuard};
 pub use line_editor::Editor;
 pub use outer::edited;
@@ -77,7 +81,7 @@ pub struct Setup {
     pub plain: bool,
     /// The prompt in ASCII.
     pub ascii: bool,
-    /// The words of `$VISUAL` or `$EDITOR`: opened by Ctrl-O and Ctrl-X Ctrl-E.
+    /// The words of the person's editor: opened by Ctrl-O and Ctrl-X Ctrl-E.
     pub editor: Option<Vec<String>>,
     /// Where the file is that such an editor opens, mode 0600; a directory that only its owner can read.
     pub scratch: PathBuf,

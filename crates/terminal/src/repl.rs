@@ -38,11 +38,25 @@ fn require_key(settings: &Settings) -> Result<(), Failure> {
     if settings.cassette.answers_for_models() { Ok(()) } else { settings.model.require_key() }
 }
 
+/// Editors that are used if none is set.
+const EDITORS: [&str; 2] = ["vi", "nano"];
+
 /// The words of `$VISUAL` or `$EDITOR`.
-pub(crate) fn editor_command(world: &World) -> Option<Vec<String>> {
+pub(crate) fn named_editor(world: &World) -> Option<Vec<String>> {
     let named = world.var("VISUAL").or_else(|| world.var("EDITOR"))?;
     let words: Vec<String> = named.split_whitespace().map(str::to_owned).collect();
     (!words.is_empty()).then_some(words)
+}
+
+/// The same, else an editor that is installed.
+fn editor_command(world: &World) -> Option<Vec<String>> {
+    named_editor(world).or_else(|| installed_editor(world))
+}
+
+fn installed_editor(world: &World) -> Option<Vec<String>> {
+    let directories = || std::env::split_paths(world.var("PATH").unwrap_or_default());
+    let is_installed = |name: &&str| directories().any(|dir| dir.is_absolute() && dir.join(name).is_file());
+    EDITORS.into_iter().find(is_installed).map(|name| vec![name.to_owned()])
 }
 
 /// A directory that only its owner can read, for files that live a moment.

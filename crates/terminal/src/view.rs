@@ -10,6 +10,7 @@ mod call;
 mod calls;
 mod echo;
 mod frame;
+mod keys;
 mod models;
 mod modes;
 mod notices;
@@ -26,7 +27,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use converse_engine::{Event, Sink, SinkError};
+use futures_util::FutureExt as _;
 use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::console::OutputStyle;
@@ -56,6 +59,10 @@ pub struct TerminalView {
     redactor: Redactor,
     modes: Arc<TerminalModes>,
     reasoning: AtomicBool,
+    /// Esc was pressed in a turn.
+    escape: Notify,
+    /// The terminal could not be written to in a turn.
+    loss: Notify,
     /// Held for a question together with its answer.
     floor: tokio::sync::Mutex<()>,
     state: Mutex<State>,
@@ -84,6 +91,8 @@ struct State {
     /// Number of components writing to the terminal directly; painting pauses while it is not zero.
     away: usize,
     in_turn: bool,
+    /// Keys are for the next prompt, and not echoed.
+    keeps_keys: bool,
     /// The answer on stdout, on the same terminal as stderr, ends in the middle of a line.
     line_open: bool,
 }
@@ -112,6 +121,8 @@ impl TerminalView {
             redactor,
             modes: Arc::default(),
             reasoning: AtomicBool::new(false),
+            escape: Notify::new(),
+            loss: Notify::new(),
             floor: tokio::sync::Mutex::default(),
             state: Mutex::default(),
         }
@@ -145,11 +156,12 @@ impl TerminalView {
     pub(crate) fn begin_turn(&self) {
         let mut state = self.lock();
         state.main.begin(&self.frame());
-        state.in_turn = true;
+        (state.in_turn, state.keeps_keys) = (true, true);
+        let _ = self.escape.notified().now_or_never();
         self.hold_echo(&state);
     }
 
-    /// After the engine was called: shows the failure, if any, and what the turn took, and frees the terminal.
+    /// After the engine was called: shows the failure, if any, and what the turn took.
     pub(crate) fn end_turn(&self, failure: Option<&Failure>) {
         let mut state = self.lock();
         let frame = self.frame();
@@ -160,10 +172,10 @@ impl TerminalView {
         if let Some(line) = state.main.spending.line(&frame) {
             state.main.tell(vec![line], &frame);
         }
+        // Keys are kept until a line is read.
+        state.in_turn = false;
         // A closed terminal is reported by the next event.
         let _ = self.show(&mut state);
-        state.in_turn = false;
-        self.free_echo();
     }
 
     /// Does the work, and repaints meanwhile. For everything that takes time, inside a turn or not.
@@ -183,8 +195,41 @@ impl TerminalView {
         }
     }
 
+    /// The same before a prompt, outside a turn: what is typed meanwhile is for the prompt.
+    pub(crate) async fn before_prompt<T>(&self, work: impl Future<Output = T>) -> T {
+        {
+            let mut state = self.lock();
+            state.keeps_keys = true;
+            self.hold_echo(&state);
+        }
+        let done = self.during(work).await;
+        self.free_keyboard();
+        done
+    }
+
+    /// A line editor reads the keyboard now, which restores the modes of the terminal.
+    pub(crate) fn hand_over_keyboard(&self) {
+        let mut state = self.lock();
+        state.keeps_keys = false;
+        if self.modes.hand_over().is_some() {
+            let _ = self.output().surface.write(PASTES_AS_KEYS);
+        }
+        let _ = self.show(&mut state);
+    }
+
+    /// Others read the keyboard now. What was typed by then is in [`TerminalView::next_draft`].
+    pub(crate) fn free_keyboard(&self) {
+        let mut state = self.lock();
+        state.keeps_keys = false;
+        self.free_echo();
+        let _ = self.show(&mut state);
+    }
+
     /// Shows what has come since the last paint, and the next frame of what moves.
     pub(crate) fn tick(&self) {
+        if self.modes.hear_keys() {
+            self.escape.notify_one();
+        }
         let mut state = self.lock();
         if !self.is_just_painted(&state) {
             // The next event reports what cannot be written.
@@ -296,6 +341,7 @@ impl TerminalView {
         let above = state.main.take_above();
         let mut region = state.main.region(&state.waits, size.rows, &frame);
         region.extend(state.models.iter_mut().flat_map(|model| model.region(&[], size.rows, &frame)));
+        region.extend(self.keys_rows(state, &frame));
         let mut bytes = if plain.is_empty() { String::new() } else { state.live.leave() + &plain };
         bytes += &state.live.paint(&above, &region, &frame.look, size);
         self.modes.set_cursor_hidden(!region.is_empty() && self.hides_cursor());
@@ -330,8 +376,16 @@ impl TerminalView {
 
     fn hold_echo(&self, state: &State) {
         let Output { surface, style, keyboard } = self.output();
-        if *keyboard && style.live && state.in_turn && self.modes.hold_echo() {
+        if *keyboard && style.live && state.keeps_keys && self.modes.hold_echo() {
             let _ = surface.write(BRACKET_PASTES);
+        }
+    }
+
+    /// Where lines are not drawn, a question would drop what was typed before it.
+    fn keep_typed(&self, state: &State) {
+        let Output { style, keyboard, .. } = self.output();
+        if *keyboard && !style.live && state.in_turn && self.modes.hold_echo() {
+            self.modes.free_echo();
         }
     }
 
@@ -357,7 +411,13 @@ impl TerminalView {
 
 impl Sink for TerminalView {
     fn emit(&self, event: &Event<'_>) -> Result<(), SinkError> {
-        self.hear(None, event)
+        let heard = self.hear(None, event);
+        if heard.is_err() && self.output().keyboard && self.lock().in_turn {
+            // The turn is broken off, which records the results of calls that run; an error here would not.
+            self.loss.notify_one();
+            return Ok(());
+        }
+        heard
     }
 }
 

@@ -13,8 +13,8 @@ use converse_host::options::TurnOptions;
 // Flags of a conversation.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Talk {
-    /// Model to use, as provider/model; `understudy` needs no key and no network (repeatable: compare the answers of
-    /// several models)
+    /// Model to use, as provider/model; `understudy` needs no key and no network (repeatable with `ask`: compare the
+    /// answers of several models)
     #[arg(short, long, value_name = "PROVIDER/MODEL", help_heading = headings::MODEL)]
     pub(crate) model: Vec<String>,
 

@@ -11,7 +11,7 @@ use crate::terminal::Terminal;
 fn a_question_is_drawn_with_what_the_locale_has() {
     let content = format!("{}{}\n", "line\n".repeat(50), "long ".repeat(50));
     let writes = || calls([("io__write_file", json!({ "path": "x".repeat(200), "content": content }))]);
-    for (locale, bar, more) in [("C", "  1 | line", "... 1"), ("C.UTF-8", "  1 │ line", "… 1")] {
+    for (locale, bar, more) in [("C", "  1 | line", "... 4"), ("C.UTF-8", "  1 │ line", "… 4")] {
         let provider = Provider::chat([writes()]);
         let env = provider.env(TestEnv::new()).var("LC_ALL", locale).var("NO_COLOR", "1");
         let mut terminal = Terminal::run(&env, &["ask", "go", "-m", provider.model(), "--ephemeral"]);

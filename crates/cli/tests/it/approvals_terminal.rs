@@ -155,7 +155,7 @@ fn nothing_hides_in_a_question_and_long_texts_are_viewed() {
         "\\u{202e}x\\u{200d}\\u{a0}\\u{1b}[8m",
         "1 │",
         "93 lines",
-        "… 54 more lines",
+        "… 86 more lines",
         "a = always, io.write_file with just",
     ] {
         assert!(question.contains(part), "no {part:?} in {question}");

@@ -182,6 +182,7 @@ fn a_turn_is_taken_back_and_asked_again() {
     screen.shows("Second.");
     screen.says("/undo");
     screen.shows("undone: two");
+    screen.clears("two");
     screen.says("three");
     screen.shows("Third.");
     assert_eq!(said(&provider), ["one", "First.", "three"]);
@@ -190,6 +191,7 @@ fn a_turn_is_taken_back_and_asked_again() {
     assert_eq!(said(&provider), ["one", "First.", "three"]);
     screen.says("/undo 5");
     screen.shows("undone: one");
+    screen.clears("one");
     screen.says("/undo");
     screen.shows("there is no message yet");
     screen.says("/quit");
@@ -235,6 +237,7 @@ fn questions_are_asked_where_the_conversation_is() {
     assert!(env.path("work/yes.txt").exists() && !env.path("work/no.txt").exists());
     screen.says("/undo 2");
     screen.shows("effects of these tools remain: io.write_file");
+    screen.clears("write it");
     screen.says("/quit");
     assert_eq!(screen.ends(), 0);
     provider.is_content();

@@ -46,8 +46,10 @@ fn refused_questions_are_named_and_taken_back_one_by_one_also_in_the_next_run() 
     let mut screen = Screen::run(&env, &["-c", "--no-tools"]);
     screen.says("/undo");
     screen.shows("undone: three");
+    screen.clears("three");
     screen.says("/undo");
     screen.shows("undone: two");
+    screen.clears("two");
     screen.says("four");
     screen.shows("Last.");
     assert_eq!(said(&provider), ["one", "First.", "four"]);
@@ -125,6 +127,7 @@ fn what_was_invoked_is_shown_in_the_next_run_too() {
     screen.shows("[1] essentials.calculator success");
     screen.says("/undo");
     screen.shows("undone: what is it?");
+    screen.clears("what is it?");
     screen.says("/show");
     screen.shows("no tool was called in the last turn");
     leaves(screen);
@@ -179,11 +182,10 @@ fn mentioned_files_are_named_with_their_size_and_go_once() {
     assert_eq!(count(0), 1);
     screen.says("/undo");
     screen.shows("undone: what is in @notes.txt? (with notes.txt)");
-    // As a paste would be.
-    screen.says("a line\nand @notes.txt");
-    screen.shows("a message of several lines attaches nothing");
+    screen.clears("what is in @notes.txt?");
+    screen.says("a line\x1b\rand @notes.txt");
     screen.shows("None.");
-    assert_eq!(count(1), 0);
+    assert_eq!(count(1), 1);
     screen.says("and @nots.txt?");
     screen.shows("there is no file nots.txt");
     screen.shows("Words.");

@@ -2,14 +2,17 @@
 //! was left.
 
 mod again;
+mod ahead;
 mod asked;
 mod breaking;
+mod changes;
 mod golden_screens;
 mod halted;
 mod handed;
 mod looks;
 mod person;
 mod saving;
+mod scrollback;
 mod sizes;
 mod slashes;
 mod stopping;

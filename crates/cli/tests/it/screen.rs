@@ -81,6 +81,14 @@ impl Screen {
         self.types("\r");
     }
 
+    /// Waits for a line that begins with these words, and removes them.
+    #[track_caller]
+    #[allow(dead_code, reason = "of the kill loop, which shares this file")]
+    pub(crate) fn clears(&mut self, words: &str) {
+        self.until(words, |screen| screen.text().trim_end().ends_with(&format!("❯ {words}")));
+        self.types("\x15");
+    }
+
     /// Of the terminal, as the program has set them.
     pub(crate) fn modes(&self) -> Termios {
         self.terminal.modes().unwrap()

@@ -21,7 +21,7 @@ pub(super) struct Editing {
 
 impl Editing {
     pub(super) fn of(world: &World) -> Self {
-        Self { command: crate::repl::editor_command(world), state: world.state_dir() }
+        Self { command: crate::repl::named_editor(world), state: world.state_dir() }
     }
 
     /// What the person makes of the arguments; an error in words.

@@ -5,6 +5,7 @@ use converse_ensemble::Pending;
 use converse_ensemble::disclosure::effects_in_words;
 use serde_json::Value;
 
+use super::change::FileChange;
 use super::shown::{self, Much};
 use super::visible::visible;
 use crate::render::quoted::columns;
@@ -48,7 +49,11 @@ impl QuestionText<'_> {
             lines.push(Line::plain(&format!("  {way}")));
         }
         lines.extend(self.pending.named_elsewhere().map(|named| Line::plain(&format!("  {named}"))));
-        let (arguments, cut) = shown::arguments(self.pending.arguments(), look, much);
+        let change = FileChange::of(self.pending);
+        let (arguments, cut) = match &change {
+            Some(change) => change.lines(self.pending.arguments(), look, much),
+            None => shown::arguments(self.pending.arguments(), look, much),
+        };
         lines.extend(arguments);
         (lines, cut)
     }
@@ -60,6 +65,7 @@ impl QuestionText<'_> {
         let declared = self.pending.declared();
         let ways = declared.as_ref().and_then(way).into_iter();
         let ways = ways.chain(self.pending.named_elsewhere().map(str::to_owned));
+        let ways = ways.chain(FileChange::of(self.pending).and_then(|change| change.notice));
         let way: String = ways.map(|way| format!("  ({way})")).collect();
         let arguments = Line::plain(&format!("{way} {}", shown::in_short(self.pending.arguments())));
         let columns = look.width;

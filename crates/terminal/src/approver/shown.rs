@@ -6,17 +6,39 @@ use serde_json::{Map, Value};
 use super::visible::visible;
 use converse_text::safe_line;
 
-/// Lines of one value that are shown at first, and values.
-const FEW: usize = 40;
+/// Values that are shown at first.
 const FEW_VALUES: usize = 40;
+/// Lines of one value that are shown at first, at least and at most: with the rest of the question they fit on the screen.
+const FEWEST: usize = 6;
+const FEW: usize = 40;
+/// Rows of a question besides its longest value, mostly.
+const OTHERS: usize = 16;
+/// Rows of a terminal that does not report them.
+const USUAL_ROWS: usize = 24;
 /// More columns for text than that are always taken.
 const LEAST: usize = 10;
 
 /// How much of it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Much {
-    First,
+    /// So many lines of each value.
+    First(usize),
     All,
+}
+
+impl Much {
+    /// As much as the terminal has room for.
+    pub(super) fn first() -> Self {
+        let rows = crate::render::output::rows(std::io::stderr()).unwrap_or(USUAL_ROWS);
+        Self::First(rows.saturating_sub(OTHERS).clamp(FEWEST, FEW))
+    }
+
+    pub(super) fn lines(self) -> usize {
+        match self {
+            Self::First(lines) => lines,
+            Self::All => usize::MAX,
+        }
+    }
 }
 
 /// Lines, and whether there are more.
@@ -25,9 +47,9 @@ pub(super) fn arguments(arguments: &Map<String, Value>, look: &Look, much: Much)
     let most = if much == Much::All { usize::MAX } else { FEW_VALUES };
     for (name, value) in arguments.iter().take(most) {
         let mut of_value = argument(name, value, look);
-        if much == Much::First && of_value.len() > FEW {
-            let more = of_value.len() - FEW;
-            of_value.truncate(FEW);
+        let more = of_value.len().saturating_sub(much.lines());
+        if more > 0 {
+            of_value.truncate(much.lines());
             let bytes = value.as_str().map_or_else(|| value.to_string().len(), str::len);
             let sign = look.either("…", "...");
             of_value.push(rest(&format!("{sign} {more} more lines, {bytes} bytes in all: v = view all")));
@@ -50,7 +72,7 @@ pub(super) fn in_short(arguments: &Map<String, Value>) -> String {
     arguments.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-fn rest(text: &str) -> Line {
+pub(super) fn rest(text: &str) -> Line {
     Line::plain("  ").with(Tone::Warning, text)
 }
 
@@ -152,7 +174,7 @@ mod tests {
                 "  o =\n  1 │ {\n  2 │   \"long\": \"words that need\",\n  3 │   \"more\": true\n  4 │ }\n",
             ),
         ] {
-            assert_eq!(shown(&value, columns, Much::First), (text.to_owned(), false));
+            assert_eq!(shown(&value, columns, Much::First(FEW)), (text.to_owned(), false));
         }
     }
 
@@ -160,7 +182,7 @@ mod tests {
     fn what_is_not_shown_is_counted() {
         let text: String = (1..=100).map(|number| format!("line {number}\n")).collect();
         let value = json!({ "first": text, "last": "seen" });
-        let (first, cut) = shown(&value, 60, Much::First);
+        let (first, cut) = shown(&value, 60, Much::First(FEW));
         assert!(cut && first.contains("line 39\n") && !first.contains("line 40\n"), "{first}");
         assert!(
             first.contains("… 61 more lines, 792 bytes in all: v = view all") && first.contains("\"seen\"")
@@ -168,7 +190,7 @@ mod tests {
         let (all, cut) = shown(&value, 60, Much::All);
         assert!(!cut && all.contains("line 100\n") && !all.contains("more lines"));
         let many: Map<String, Value> = (0..50).map(|number| (format!("a{number}"), json!(1))).collect();
-        assert!(shown(&Value::Object(many.clone()), 60, Much::First).0.contains("… 10 more arguments"));
+        assert!(shown(&Value::Object(many.clone()), 60, Much::First(FEW)).0.contains("… 10 more arguments"));
         assert!(in_short(&many).starts_with("a0 = 1, a1 = 1"));
     }
 }

@@ -6,10 +6,20 @@
 
 use parking_lot::Mutex;
 
-const FENCE: &str = "\"\"\"";
+use crate::editor::Safe;
+
+/// Opens and closes a block.
+pub(crate) const FENCE: &str = "\"\"\"";
 
 /// Shown for a tab in the line, for the editor counts columns and a tab has no fixed number of them.
 pub(crate) const TAB: char = '␉';
+
+/// Behind the backslash of an escape that stands for a character. It has no shape.
+const MARK: char = '\u{fe01}';
+
+/// Begins an escape that stands for a character. A text that holds the mark itself is shown with an escape for it, so that
+/// no text can be written that is read as another.
+const STANDS: &str = "\\\u{fe01}";
 
 /// What is known of the entry that is being typed, besides its text.
 #[derive(Debug, Default)]
@@ -25,6 +35,14 @@ struct State {
     was_used: bool,
     /// Typed in one breath with a Ctrl-C and after it: the library takes it for a part of the line that ends there.
     behind: Option<String>,
+    /// The pastes of several lines in it, and the earlier entries of several lines: as they are sent.
+    pastes: Vec<String>,
+    /// The history is asked for a hint, which puts nothing into the line.
+    hints: bool,
+    /// It fills the screen.
+    is_tall: bool,
+    /// Rows of it above the cursor, as it is drawn.
+    drawn: usize,
 }
 
 impl Typing {
@@ -44,9 +62,27 @@ impl Typing {
         self.0.lock().behind = Some(String::new());
     }
 
-    /// What the next line begins with.
+    /// These pastes are in the line.
+    pub(crate) fn holds(&self, pastes: &[String]) {
+        self.0.lock().pastes.extend_from_slice(pastes);
+    }
+
+    pub(crate) fn pastes(&self) -> Vec<String> {
+        self.0.lock().pastes.clone()
+    }
+
+    /// The line is about to be drawn, with so many rows of it above the cursor. Returns how many there are now, if it
+    /// begins to fill the screen.
+    pub(crate) fn fills_screen(&self, is_tall: bool, above: usize) -> Option<usize> {
+        let mut state = self.0.lock();
+        let was_tall = std::mem::replace(&mut state.is_tall, is_tall);
+        let drawn = std::mem::replace(&mut state.drawn, above);
+        (is_tall && !was_tall).then_some(drawn)
+    }
+
+    /// What the next line begins with, as it is sent.
     pub(crate) fn behind(&self) -> String {
-        self.0.lock().behind.take().unwrap_or_default()
+        written(&self.0.lock().behind.take().unwrap_or_default())
     }
 
     /// Something is put into the line, before it is seen.
@@ -58,6 +94,29 @@ impl Typing {
         state.has_text |= !text.is_empty();
         state.was_used |= state.has_text;
         state.is_pasted |= is_pasted && text.contains('\n');
+    }
+
+    /// A paste is put into the line, which is shown so.
+    pub(crate) fn pastes_in(&self, shown: &str) {
+        self.holds(&one_paste(&written(shown)));
+    }
+
+    /// An earlier entry is about to be put into the line, which is shown so. Who wrote it is not known any more.
+    pub(crate) fn recalls(&self, shown: &str) {
+        let mut state = self.0.lock();
+        if !state.hints {
+            let fresh = one_paste(&written(shown)).into_iter().filter(|paste| !state.pastes.contains(paste));
+            let fresh: Vec<String> = fresh.collect();
+            state.pastes.extend(fresh);
+        }
+    }
+
+    /// Looks at earlier entries without putting one into the line.
+    pub(crate) fn hints<T>(&self, look: impl FnOnce() -> T) -> T {
+        self.0.lock().hints = true;
+        let seen = look();
+        self.0.lock().hints = false;
+        seen
     }
 
     pub(crate) fn searches(&self) {
@@ -91,8 +150,71 @@ impl Typing {
 
     /// What is meant by the text.
     pub(crate) fn meant(&self, text: &str) -> String {
-        unfenced(&self.joined(text)).replace(TAB, "\t")
+        written(&unfenced(&self.joined(text)))
     }
+}
+
+/// Returns whether the line has the character only for what stands for another.
+pub(crate) fn is_reserved(c: char) -> bool {
+    matches!(c, TAB | MARK)
+}
+
+/// Returns the text as a paste, if it has several lines.
+pub(crate) fn one_paste(text: &str) -> Vec<String> {
+    if text.contains('\n') { vec![text.to_owned()] } else { Vec::new() }
+}
+
+/// Returns the text in the form in which the line can show it: with escapes for what a terminal must not get, and for the
+/// characters that would be read as something else.
+pub(crate) fn shown(text: &str, safe: Safe) -> String {
+    let text = text.replace("\r\n", "\n");
+    if safe(&text) == text && !text.contains(|c| c == '\t' || is_reserved(c)) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        let mut buffer = [0; 4];
+        let one: &str = c.encode_utf8(&mut buffer);
+        match safe(one) {
+            _ if c == '\t' => out.push(TAB),
+            _ if is_reserved(c) => {
+                out.push_str(STANDS);
+                out.push_str(&format!("u{{{:x}}}", u32::from(c)));
+            }
+            same if same == one => out.push(c),
+            escape => {
+                out.push_str(STANDS);
+                out.push_str(escape.trim_start_matches('\\'));
+            }
+        }
+    }
+    out
+}
+
+/// Returns the text of which [`shown`] made this: each escape that stands for a character is that character again.
+pub(crate) fn written(text: &str) -> String {
+    let text = text.replace(TAB, "\t");
+    let mut parts = text.split(STANDS);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (c, rest) = stands_for(part).unwrap_or(('\\', part));
+        out.push(c);
+        out.push_str(rest);
+    }
+    out
+}
+
+/// The character of an escape without its backslash, and what follows; `None` if somebody has changed it.
+fn stands_for(escape: &str) -> Option<(char, &str)> {
+    if let Some(rest) = escape.strip_prefix('r') {
+        return Some(('\r', rest));
+    }
+    let (digits, rest) = match escape.strip_prefix("u{") {
+        Some(escape) => escape.split_once('}')?,
+        None => escape.strip_prefix('x')?.split_at_checked(2)?,
+    };
+    let c = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)?;
+    Some((c, rest))
 }
 
 /// An odd number of backslashes: two are one that is meant.
@@ -132,6 +254,8 @@ pub(crate) fn unfenced(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -156,6 +280,86 @@ mod tests {
             assert_eq!(typing.goes_on(typed), goes_on, "{typed:?}");
             assert_eq!(typing.meant(typed), meant, "{typed:?}");
         }
+    }
+
+    #[test]
+    fn what_cannot_be_shown_is_sent_as_it_was() {
+        for text in [
+            "a\u{200b}b\u{feff}\u{2028}\u{202e}c\t",
+            "\x1b[31m \u{9b}2J \r",
+            r"an escape \u{200b} is text",
+            "\u{200b}",
+        ] {
+            let shown = shown(text, converse_text::safe);
+            assert_eq!(converse_text::safe(&shown), shown);
+            assert_eq!(Typing::default().meant(&shown), text, "{shown:?}");
+        }
+        assert_eq!(shown("␉\u{fe01}", converse_text::safe).replace(STANDS, "\\"), r"\u{2409}\u{fe01}");
+        assert_eq!(shown("a\u{200b}", converse_text::safe).replace(STANDS, "\\"), r"a\u{200b}");
+        // Half of it was removed.
+        let half = shown("\u{200b}x", converse_text::safe).replace("b}", "");
+        assert_eq!(Typing::default().meant(&half), r"\u{200x");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
+
+        #[test]
+        fn every_text_is_sent_as_it_was(
+            pieces in prop::collection::vec(
+                prop_oneof![
+                    prop::sample::select(vec![
+                        "\\", "\u{fe01}", STANDS, "␉", "\t", "\n", "\r", "\r\n", "u{40}", "u{fe01}", "x41", "r", "@", "\u{200b}",
+                        "\x1b", "\u{9b}", "\u{202e}", "{", "}",
+                    ])
+                    .prop_map(str::to_owned),
+                    any::<String>(),
+                ],
+                0..16,
+            ),
+        ) {
+            let text = pieces.concat();
+            let shown = shown(&text, converse_text::safe);
+            prop_assert_eq!(written(&shown), text.replace("\r\n", "\n"));
+        }
+    }
+
+    #[test]
+    fn no_text_is_sent_as_another() {
+        for text in ["a\n\\\u{fe01}u{40}/etc/passwd", "a\n@two␉words", "\\\u{fe01}r"] {
+            let shown = shown(text, converse_text::safe);
+            assert_eq!(Typing::default().meant(&shown), text, "{shown:?}");
+        }
+    }
+
+    #[test]
+    fn pastes_are_kept_as_they_are_sent() {
+        let typing = Typing::default();
+        for paste in ["@one", "a\n@\u{200b}b\t\\\u{fe01}u{40}"] {
+            typing.pastes_in(&shown(paste, converse_text::safe));
+        }
+        assert_eq!(typing.pastes(), ["a\n@\u{200b}b\t\\\u{fe01}u{40}"]);
+        typing.begins();
+        assert!(typing.pastes().is_empty());
+    }
+
+    #[test]
+    fn what_came_with_ctrl_c_is_sent_as_it_was() {
+        let typing = Typing::default();
+        typing.breaks_off();
+        typing.gains(&shown("a\n␉\t", converse_text::safe), true);
+        assert_eq!(typing.behind(), "a\n␉\t");
+        assert_eq!(typing.behind(), "");
+    }
+
+    #[test]
+    fn earlier_entries_of_several_lines_count_as_pastes() {
+        let typing = Typing::default();
+        typing.hints(|| typing.recalls("hinted\n@a"));
+        for entry in ["one line", "two\n@lines␉", "two\n@lines␉"] {
+            typing.recalls(entry);
+        }
+        assert_eq!(typing.pastes(), ["two\n@lines\t"]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use reedline::{AbbrExpandContext, Color, Highlighter, StyledText};
 use crate::editor::Safe;
 use crate::editor::complete::{Complete, Nature};
 use crate::editor::entry::Typing;
+use crate::editor::tall::make_room;
 
 /// Longer entries are pasted text: nothing in them is looked at.
 const LONGEST: usize = 4096;
@@ -19,8 +20,9 @@ pub(crate) struct Colours {
 }
 
 impl Highlighter for Colours {
-    fn highlight(&self, line: &str, _: usize) -> StyledText {
+    fn highlight(&self, line: &str, cursor: usize) -> StyledText {
         self.typing.is_seen(line);
+        make_room(line, cursor, &self.typing);
         let mut text = StyledText::new();
         text.push((Default::default(), replaced(line, self.safe).into_owned()));
         let marks = if line.len() > LONGEST { Vec::new() } else { self.complete.marks(line) };

@@ -6,6 +6,7 @@ use reedline::{Color, Hinter, History, SearchQuery};
 
 use crate::editor::Safe;
 use crate::editor::complete::Complete;
+use crate::editor::entry::Typing;
 
 /// Longer lines are not searched for in the history at each key.
 const LONGEST: usize = 1024;
@@ -13,6 +14,7 @@ const LONGEST: usize = 1024;
 pub(crate) struct Hints {
     pub(crate) complete: Arc<dyn Complete>,
     pub(crate) safe: Safe,
+    pub(crate) typing: Arc<Typing>,
     pub(crate) now: String,
 }
 
@@ -23,7 +25,7 @@ impl Hints {
         }
         let known = self.complete.hint(line).or_else(|| {
             let query = SearchQuery::last_with_prefix(line.to_owned(), history.session());
-            let found = history.search(query).ok()?.into_iter().next()?;
+            let found = self.typing.hints(|| history.search(query)).ok()?.into_iter().next()?;
             found.command_line.get(line.len()..).map(str::to_owned)
         });
         let hint = known.unwrap_or_default();

@@ -16,7 +16,7 @@ use reedline::{
     ReedlineErrorVariants, Result, SearchQuery,
 };
 
-use crate::editor::entry::{TAB, Typing};
+use crate::editor::entry::{Typing, shown, written};
 use crate::editor::{Clean, Safe};
 
 const MOST_ENTRIES: usize = 10_000;
@@ -53,15 +53,12 @@ impl Kept {
         (Self { inner: Arc::new(Mutex::new(history)), typing, safe, clean }, note)
     }
 
+    /// It is kept as it was shown; but a file can hold anything.
     fn shown(&self, item: HistoryItem) -> HistoryItem {
-        let command_line = shown(&item.command_line, self.safe);
+        let command_line = shown(&written(&item.command_line), self.safe);
+        self.typing.recalls(&command_line);
         HistoryItem { command_line, ..item }
     }
-}
-
-/// Returns the text in the form in which the line can show it.
-pub(crate) fn shown(text: &str, safe: Safe) -> String {
-    safe(text).replace('\t', TAB.encode_utf8(&mut [0; 4]))
 }
 
 fn empty() -> FileBackedHistory {
@@ -226,11 +223,36 @@ mod tests {
         std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
         let (mut kept, note) = opened(&path);
         assert_eq!(note, None);
-        assert_eq!(entries(&kept), ["good", "red \\x1b[31m", "bad \u{fffd}␉tab", "torn"]);
+        assert_eq!(entries(&kept), ["good", "red \\\u{fe01}x1b[31m", "bad \u{fffd}␉tab", "torn"]);
         assert_eq!(mode(&path), 0o600);
         kept.save(HistoryItem::from_command_line("next")).unwrap();
         kept.sync().unwrap();
         assert_eq!(entries(&opened(&path).0).last().map(String::as_str), Some("next"));
+    }
+
+    #[test]
+    fn an_entry_comes_back_as_it_was_shown() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("history");
+        let (mut kept, _) = opened(&path);
+        let line = shown("a\x1b ␉\t\\\u{fe01}u{40}", no_escapes);
+        kept.save(HistoryItem::from_command_line(&line)).unwrap();
+        kept.sync().unwrap();
+        assert_eq!(entries(&opened(&path).0), [line]);
+    }
+
+    #[test]
+    fn what_is_recalled_counts_as_a_paste() {
+        let home = tempfile::tempdir().unwrap();
+        let (mut kept, _) = opened(&home.path().join("history"));
+        for text in ["one @a", "two\n@b"] {
+            kept.save(HistoryItem::from_command_line(text)).unwrap();
+        }
+        let typing = Arc::clone(&kept.typing);
+        typing.hints(|| entries(&kept));
+        assert!(typing.pastes().is_empty());
+        entries(&kept);
+        assert_eq!(typing.pastes(), ["two\n@b"]);
     }
 
     #[test]

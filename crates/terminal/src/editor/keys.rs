@@ -9,8 +9,7 @@ use reedline::{
 };
 
 use crate::editor::Safe;
-use crate::editor::entry::Typing;
-use crate::editor::history::shown;
+use crate::editor::entry::{Typing, shown};
 use crate::editor::menu::MENU;
 
 /// What the editor is asked to do that reedline does not.
@@ -49,6 +48,9 @@ impl Guarded {
             _ => return command,
         };
         let kept = shown(&text, self.safe);
+        if is_pasted {
+            self.typing.pastes_in(&kept);
+        }
         self.typing.gains(&kept, is_pasted);
         if kept == text { command } else { EditCommand::InsertString(kept) }
     }

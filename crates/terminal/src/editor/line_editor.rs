@@ -11,14 +11,14 @@ use rustix::process::Signal as Kill;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use crate::editor::Setup;
-use crate::editor::entry::Typing;
+use crate::editor::entry::{Typing, one_paste};
 use crate::editor::handover::Handover;
 use crate::editor::history::Kept;
 use crate::editor::plain::Plain;
 use crate::editor::prompt::Prompt;
 use crate::editor::rich::{Outcome, Rich};
 use crate::editor::terminal::{Modes, hung_up, says};
+use crate::editor::{Draft, Setup};
 use crate::editor::{EditorError, Read};
 
 /// How long the thread may take to leave the terminal as it was. It is never waited for longer: a terminal that hangs
@@ -32,7 +32,7 @@ type Answer = Result<Read, EditorError>;
 
 struct Request {
     prompt: Prompt,
-    before: Option<String>,
+    before: Option<Draft>,
     answer: oneshot::Sender<Answer>,
 }
 
@@ -41,7 +41,8 @@ pub struct Editor {
     requests: Option<Sender<Request>>,
     ended: Receiver<()>,
     stop: Arc<AtomicBool>,
-    before: Mutex<Option<String>>,
+    before: Mutex<Option<Draft>>,
+    typing: Arc<Typing>,
     modes: Modes,
     handover: Handover,
     is_plain: bool,
@@ -62,7 +63,7 @@ impl Editor {
         };
         let rich = draws.then(|| Rich {
             setup: Arc::clone(&setup),
-            typing,
+            typing: Arc::clone(&typing),
             history,
             stop: Arc::clone(&stop),
             handover: handover.clone(),
@@ -84,8 +85,18 @@ impl Editor {
             drop(ends);
         };
         std::thread::Builder::new().name("editor".to_owned()).spawn(work).map_err(EditorError::Thread)?;
-        let before = Mutex::new(Some(typed).filter(|typed| !typed.is_empty()));
-        Ok(Self { requests: Some(requests), ended, stop, before, modes, handover, is_plain: !draws, note })
+        let before = Mutex::new(Some(typed).filter(|typed| !typed.is_empty()).map(Draft::of));
+        Ok(Self {
+            requests: Some(requests),
+            ended,
+            stop,
+            before,
+            typing,
+            modes,
+            handover,
+            is_plain: !draws,
+            note,
+        })
     }
 
     /// The next entry. A wait that is dropped ends the reading; what was typed by then is there at the next one.
@@ -103,9 +114,24 @@ impl Editor {
         }
     }
 
-    /// The next entry begins with this text. Read plainly, it is shown above the prompt instead.
+    /// The next entry begins with this text. Read plainly, it is shown above the prompt instead. Text of several lines
+    /// counts as a paste.
     pub fn prefill(&self, text: &str) {
-        *self.before.lock() = Some(text.to_owned());
+        *self.before.lock() = Some(recalled(text.to_owned()));
+    }
+
+    /// The next entry begins with this draft, or is it if it was sent; unless it begins with something already.
+    pub fn begin_with(&self, draft: impl FnOnce() -> Option<Draft>) {
+        let mut before = self.before.lock();
+        if before.is_none() {
+            *before = draft();
+        }
+    }
+
+    /// Returns the pastes of several lines that are in the last entry, as they are sent. Earlier entries of several lines
+    /// that were recalled are among them.
+    pub fn pastes(&self) -> Vec<String> {
+        self.typing.pastes()
     }
 
     /// Returns whether lines are read as the terminal gives them, without drawing.
@@ -155,6 +181,11 @@ impl Drop for Waiting<'_> {
     }
 }
 
+/// A draft of text that was there before: which part of it was pasted is not known any more.
+fn recalled(text: String) -> Draft {
+    Draft { pastes: one_paste(&text), ..Draft::of(text) }
+}
+
 /// As Ctrl-Z does elsewhere; over when the shell says that it goes on. The terminal's modes are as they were.
 ///
 /// Until then nothing is drawn: another thread may take the signal, and this one stops a moment later, and an answer of
@@ -180,7 +211,7 @@ struct Reader {
 
 impl Reader {
     fn serve(mut self, requests: Receiver<Request>) {
-        let mut typed: Option<String> = None;
+        let mut typed: Option<Draft> = None;
         for Request { prompt, before, answer } in requests {
             typed = self.serves(&prompt, before.or(typed), answer);
         }
@@ -190,27 +221,27 @@ impl Reader {
     fn serves(
         &mut self,
         prompt: &Prompt,
-        mut before: Option<String>,
+        mut before: Option<Draft>,
         answer: oneshot::Sender<Answer>,
-    ) -> Option<String> {
+    ) -> Option<Draft> {
         loop {
             self.stop.store(false, Ordering::SeqCst);
             if answer.is_closed() {
                 return before;
             }
             self.handover.begins();
-            let outcome = self.read(prompt, before.as_deref());
+            let outcome = self.read(prompt, before.as_ref());
             self.handover.leaves();
             before = match outcome {
-                Ok(Outcome::Stopped(text)) => Some(text),
-                Ok(Outcome::Suspended(text)) => {
+                Ok(Outcome::Stopped(draft)) => Some(draft),
+                Ok(Outcome::Suspended(draft)) => {
                     // Where it cannot be stopped, it goes on.
                     let _ = (self.can_stop)().then(suspend);
-                    Some(text)
+                    Some(draft)
                 }
                 Ok(Outcome::Read(read)) => {
                     return match answer.send(Ok(read)) {
-                        Err(Ok(Read::Line(text))) => Some(text),
+                        Err(Ok(Read::Line(text))) => Some(recalled(text)),
                         _ => None,
                     };
                 }
@@ -222,7 +253,10 @@ impl Reader {
         }
     }
 
-    fn read(&mut self, prompt: &Prompt, before: Option<&str>) -> std::io::Result<Outcome> {
+    fn read(&mut self, prompt: &Prompt, before: Option<&Draft>) -> std::io::Result<Outcome> {
+        if before.is_some_and(Draft::is_end) {
+            return Ok(Outcome::Read(Read::End));
+        }
         let Some(rich) = &mut self.rich else { return self.plain.read(prompt, before, &self.stop) };
         match catch_unwind(AssertUnwindSafe(|| rich.read(prompt, before))) {
             Ok(outcome) => outcome,
@@ -233,6 +267,20 @@ impl Reader {
                 says("\nthe line editor failed; lines are read plainly from now on\n");
                 self.plain.read(prompt, before, &self.stop)
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_comes_again_counts_as_a_paste() {
+        for (text, pastes) in [("see @a", &[][..]), ("see\n@a", &["see\n@a"])] {
+            let draft = recalled(text.to_owned());
+            assert_eq!((draft.text.as_str(), draft.is_sent), (text, false));
+            assert_eq!(draft.pastes, pastes);
         }
     }
 }

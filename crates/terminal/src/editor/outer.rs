@@ -41,7 +41,7 @@ impl Drop for Scratch {
 /// Returns a message if no editor is set, or it cannot be run, or it failed.
 pub fn edited(command: &[String], directory: &Path, text: &str) -> Result<String, String> {
     let Some((program, words)) = command.split_first() else {
-        return Err("no editor is set: set $VISUAL or $EDITOR".to_owned());
+        return Err("no editor is set or installed: set $VISUAL or $EDITOR".to_owned());
     };
     let failed = |error: io::Error| format!("the editor's file cannot be used: {error}");
     let scratch = Scratch::new(directory, text).map_err(failed)?;

@@ -12,12 +12,11 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
 
-use crate::editor::Read;
-use crate::editor::Safe;
 use crate::editor::entry::{is_continued, is_open, joined, unfenced};
 use crate::editor::prompt::Prompt;
 use crate::editor::rich::Outcome;
 use crate::editor::terminal::{columns, says, waits, without_keys};
+use crate::editor::{Draft, Read, Safe};
 
 const CTRL_C: u8 = 3;
 const LONGEST: usize = 4 * 1024 * 1024;
@@ -44,11 +43,17 @@ impl Plain {
     pub(crate) fn read(
         &mut self,
         prompt: &Prompt,
-        before: Option<&str>,
+        before: Option<&Draft>,
         stop: &AtomicBool,
     ) -> io::Result<Outcome> {
-        if let Some(before) = before.filter(|before| !before.is_empty()) {
-            says(&format!("{}\n", (self.safe)(before)));
+        if let Some(Draft { text, is_sent, .. }) = before.filter(|before| !before.text.is_empty()) {
+            let shown = (self.safe)(text);
+            if *is_sent {
+                self.asks(prompt);
+                says(&format!("{shown}\n"));
+                return Ok(Outcome::Read(Read::Line(text.clone())));
+            }
+            says(&format!("{shown}\n"));
         }
         let _modes = CookedWithCtrlC::enter();
         let mut entry = String::new();
@@ -56,7 +61,7 @@ impl Plain {
         self.asks(prompt);
         loop {
             match self.piece(stop)? {
-                Piece::Stopped => return Ok(Outcome::Stopped(entry)),
+                Piece::Stopped => return Ok(Outcome::Stopped(Draft::of(entry))),
                 Piece::End if entry.is_empty() => return Ok(Outcome::Read(Read::End)),
                 Piece::End => return Ok(meant(&entry)),
                 Piece::Cleared(had_text) => {
@@ -95,7 +100,7 @@ impl Plain {
                 let ended_by = line.pop();
                 return Ok(match ended_by {
                     Some(CTRL_C) => Piece::Cleared(!line.is_empty()),
-                    _ => Piece::Line(self.clean(&line)),
+                    _ => Piece::Line(clean(&line)),
                 });
             }
             if stop.load(Ordering::SeqCst) {
@@ -118,11 +123,10 @@ impl Plain {
             }
         }
     }
+}
 
-    fn clean(&self, line: &[u8]) -> String {
-        let text = String::from_utf8_lossy(line);
-        (self.safe)(&without_keys(text.trim_end_matches('\r'))).into_owned()
-    }
+fn clean(line: &[u8]) -> String {
+    without_keys(String::from_utf8_lossy(line).trim_end_matches('\r'))
 }
 
 fn meant(entry: &str) -> Outcome {

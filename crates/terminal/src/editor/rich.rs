@@ -6,26 +6,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use reedline::{EditCommand, History as _, Reedline, Signal, ValidationResult, Validator};
 
-use crate::editor::Read;
-use crate::editor::Setup;
-use crate::editor::entry::Typing;
+use crate::editor::entry::{Typing, one_paste, shown};
 use crate::editor::handover::Handover;
 use crate::editor::highlight::Colours;
 use crate::editor::hints::Hints;
-use crate::editor::history::{Kept, shown};
+use crate::editor::history::Kept;
 use crate::editor::keys::{EDIT, Guarded, SUSPEND};
 use crate::editor::menu::{Offers, menu};
 use crate::editor::outer;
 use crate::editor::prompt::{Prompt, Shown};
 use crate::editor::terminal::{Modes, says};
+use crate::editor::{Draft, Read, Setup};
 
 /// What came of a wait for an entry.
 pub(crate) enum Outcome {
     Read(Read),
     /// The wait was withdrawn; the text typed so far.
-    Stopped(String),
+    Stopped(Draft),
     /// Ctrl-Z was pressed; this was typed.
-    Suspended(String),
+    Suspended(Draft),
 }
 
 pub(crate) struct Rich {
@@ -41,11 +40,15 @@ pub(crate) struct Rich {
 }
 
 impl Rich {
-    pub(crate) fn read(&mut self, prompt: &Prompt, before: Option<&str>) -> io::Result<Outcome> {
-        let mut line = self.line.take().unwrap_or_else(|| self.dressed());
+    pub(crate) fn read(&mut self, prompt: &Prompt, before: Option<&Draft>) -> io::Result<Outcome> {
+        let is_sent = before.is_some_and(|before| before.is_sent);
+        let line = self.line.take().unwrap_or_else(|| self.dressed());
+        let mut line = line.with_immediately_accept(is_sent);
         self.modes.drawing.store(true, Ordering::SeqCst);
-        let outcome = self.read_with(&mut line, prompt, before.unwrap_or_default());
+        let outcome = self.read_with(&mut line, prompt, before);
         self.modes.drawing.store(false, Ordering::SeqCst);
+        // The library restores those that it found, in which keys may not be echoed.
+        self.modes.restore();
         match &outcome {
             Ok(Outcome::Read(_)) => self.line = Some(line),
             _ => says("\r\n"),
@@ -53,11 +56,12 @@ impl Rich {
         outcome
     }
 
-    fn read_with(&self, line: &mut Reedline, prompt: &Prompt, before: &str) -> io::Result<Outcome> {
+    fn read_with(&self, line: &mut Reedline, prompt: &Prompt, before: Option<&Draft>) -> io::Result<Outcome> {
         let (ascii, safe) = (self.setup.ascii, self.setup.safe);
         let (typing, asks) = (Arc::clone(&self.typing), Arc::clone(&self.setup.asks));
         let prompt = Shown { prompt: prompt.clone(), ascii, safe, typing, asks };
-        self.begins(line, before);
+        self.begins(line, before.map_or("", |before| &before.text));
+        self.typing.holds(before.map_or(&[], |before| &before.pastes));
         let mut after_keys = false;
         loop {
             match line.read_line(&prompt)? {
@@ -75,26 +79,35 @@ impl Rich {
                     return Ok(Outcome::Read(Read::Interrupted { after_keys }));
                 }
                 Signal::CtrlD => return Ok(Outcome::Read(Read::End)),
-                Signal::ExternalBreak(text) => return Ok(Outcome::Stopped(self.typing.meant(&text))),
+                Signal::ExternalBreak(text) => return Ok(Outcome::Stopped(self.draft(&text))),
                 Signal::HostCommand(what) if what == EDIT => {
                     // A request to stop the program now stops the other editor.
                     self.handover.leaves();
+                    self.modes.restore();
                     self.edit(line);
+                    self.modes.drawing.store(true, Ordering::SeqCst);
                     self.handover.begins();
                 }
                 Signal::HostCommand(what) if what == SUSPEND => {
                     let text = line.current_buffer_contents();
-                    return Ok(Outcome::Suspended(self.typing.meant(text)));
+                    return Ok(Outcome::Suspended(self.draft(text)));
                 }
                 _ => {}
             }
         }
     }
 
+    /// What is typed so far.
+    fn draft(&self, text: &str) -> Draft {
+        Draft { text: self.typing.meant(text), pastes: self.typing.pastes(), is_sent: false }
+    }
+
     /// With this text, and with what came in one breath with the Ctrl-C that ended the line before it.
     fn begins(&self, line: &mut Reedline, before: &str) {
-        let text = before.to_owned() + &self.typing.behind();
+        let behind = self.typing.behind();
+        let text = before.to_owned() + &behind;
         self.typing.begins();
+        self.typing.holds(&one_paste(&behind));
         if !text.is_empty() {
             self.fill(line, &text);
         }
@@ -126,7 +139,7 @@ impl Rich {
             .with_edit_mode(Box::new(Guarded::new(vi, safe, typing())))
             .with_validator(Box::new(Complete(typing())))
             .with_highlighter(Box::new(Colours { complete: complete(), safe, typing: typing() }))
-            .with_hinter(Box::new(Hints { complete: complete(), safe, now: String::new() }))
+            .with_hinter(Box::new(Hints { complete: complete(), safe, typing: typing(), now: String::new() }))
             .with_completer(Box::new(Offers { complete: complete(), safe }))
             .with_menu(menu(ascii, colour))
             .with_quick_completions(true)

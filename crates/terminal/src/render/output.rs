@@ -45,6 +45,12 @@ pub fn columns(stream: impl AsFd) -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
+/// Returns the height of a terminal in rows; `None` if it is not a terminal or its height is not known.
+pub fn rows(stream: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    Some(usize::from(size.ws_row)).filter(|rows| *rows > 0)
+}
+
 /// Colours a text by the number of a terminal's style, if `colour` is set.
 pub fn painted(colour: bool, code: &str, text: &str) -> String {
     if colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }

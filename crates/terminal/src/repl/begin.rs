@@ -189,7 +189,11 @@ impl<'a> Beginning<'a> {
         view.draw_on_stdout(console.style, world);
         view.show_reasoning(settings::shows_reasoning(&options, &files));
         attention.draws(Arc::downgrade(&view));
-        let connected = view.during(connecting.connect(settings.rules.clone(), &attention.end)).await?;
+        // Until there is a line editor.
+        let modes = view.modes();
+        attention.at_leaving(move || modes.restore());
+        let connected =
+            view.before_prompt(connecting.connect(settings.rules.clone(), &attention.end)).await?;
         let known = Arc::new(Mutex::new(Known::default()));
         let editor = match self.editor(attention, &view, &known, files.vi.unwrap_or(false), is_kept) {
             Ok(editor) => editor,

@@ -16,6 +16,7 @@ use super::slash::{ROWS, Row, Slash, parse};
 use super::turn::Words;
 use converse_host::attach::{PromptRequest, UserInput};
 use converse_host::failure::Failure;
+use converse_text::safe;
 
 const KEYS: &str = "\
 Enter sends; Alt-Enter, Ctrl-J or a \\ at the end starts a new line; \"\"\" opens and closes a block.
@@ -26,7 +27,12 @@ Ctrl-C cancels a turn or clears the line; twice on an empty line, or Ctrl-D, qui
 impl ReplSession<'_> {
     /// Does what a line says.
     pub(super) async fn does(&mut self, line: &str) -> Result<Then, Failure> {
-        match parse(line) {
+        let parsed = match parse(line) {
+            // As it was written; what a command shows again is escaped.
+            text @ Slash::Text(_) => text,
+            _ => parse(&safe(line)),
+        };
+        match parsed {
             Slash::Nothing => {}
             Slash::Text(words) => self.says(&words).await?,
             Slash::Wrong(told) => self.view.say(&told),

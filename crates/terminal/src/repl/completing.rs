@@ -126,7 +126,7 @@ impl Complete for Completing {
         });
         let place = self.place();
         let files = paths::mentions(line).take(MOST_MENTIONS);
-        let exist = files.filter(|mention| place.of(mention.name).is_file());
+        let exist = files.filter(|mention| !mention.name.is_empty() && place.of(mention.name).exists());
         command.into_iter().chain(exist.map(|file| mark(file.from, file.to, Nature::File))).collect()
     }
 }

@@ -70,7 +70,7 @@ impl ReplSession<'_> {
             world: self.world,
         };
         let rules = self.connected.roster.rules().all();
-        let connected = self.view.during(connecting.connect(rules, &attended.interrupt)).await?;
+        let connected = self.view.before_prompt(connecting.connect(rules, &attended.interrupt)).await?;
         let before = std::mem::replace(&mut self.connected, connected);
         before.disconnect(&self.console.context).await;
         self.clear_known_prompts();

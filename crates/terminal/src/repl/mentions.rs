@@ -1,9 +1,10 @@
-//! `@path` in the text of the user: the file is attached. Only existing files count; everything else stays text, such as
+//! `@path` in the text of the user: the file is attached, or the listing of a directory. Only what exists counts; everything else stays text, such as
 //! `@ensemble.tool` for the understudy.
 
 use std::path::Path;
 
 use super::completing::paths::{Place, mentions};
+use crate::editor::FENCE;
 
 /// Number of files attached to one message.
 const MOST: usize = 20;
@@ -19,6 +20,13 @@ pub(super) struct Mention {
     pub(super) missing: Vec<String>,
 }
 
+/// Finds the files that are mentioned in pastes. A block that is opened or closed around one takes the quotes away, so that a
+/// name in it may be another then.
+pub(super) fn pasted(pastes: &[String], cwd: &Path, home: Option<&Path>) -> Vec<String> {
+    let variants = pastes.iter().flat_map(|paste| [paste.clone(), paste.replace(FENCE, "\n")]);
+    variants.flat_map(|text| resolve(&text, cwd, home).files).collect()
+}
+
 /// Finds the mentioned files.
 pub(super) fn resolve(text: &str, cwd: &Path, home: Option<&Path>) -> Mention {
     let mut found = Mention::default();
@@ -30,6 +38,10 @@ pub(super) fn resolve(text: &str, cwd: &Path, home: Option<&Path>) -> Mention {
         let (list, name) = match [named, bare].into_iter().find(is_there) {
             Some(name) if place.of(name).is_file() => {
                 (&mut found.files, place.of(name).to_string_lossy().into_owned())
+            }
+            // The slash says that a directory is meant.
+            Some(name) if place.of(name).is_dir() => {
+                (&mut found.files, place.of(name).join("").to_string_lossy().into_owned())
             }
             None if looks_like_path(bare) => (&mut found.missing, bare.to_owned()),
             _ => continue,
@@ -56,6 +68,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_name_in_a_paste_is_found_with_the_quotes_of_a_block_around_it() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a.txt", "b c.txt", "d.txt"] {
+            std::fs::write(dir.path().join(name), "x").unwrap();
+        }
+        for (paste, names) in [
+            ("\"\"\"\n@a.txt\"\"\"", &["a.txt"][..]),
+            ("one\n@\"b c.txt\"\"\"\"", &["b c.txt"]),
+            ("@a.txt\n@d.txt", &["a.txt", "d.txt"]),
+            ("none\n@e.txt", &[]),
+        ] {
+            let mut files = pasted(&[paste.to_owned()], dir.path(), None);
+            files.sort();
+            files.dedup();
+            let expected: Vec<String> =
+                names.iter().map(|name| dir.path().join(name).to_str().unwrap().to_owned()).collect();
+            assert_eq!(files, expected, "{paste:?}");
+        }
+    }
+
+    #[test]
     fn only_what_exists_is_attached() {
         let dir = tempfile::tempdir().unwrap();
         for name in ["a.txt", "b c.txt", "essentials.calculator"] {
@@ -67,7 +100,8 @@ mod tests {
             ("(@a.txt) and @a.txt", &["a.txt"], &[]),
             ("@\"b c.txt\" then @nothing", &["b c.txt"], &[]),
             ("@io.read_file path=a.txt", &[], &[]),
-            ("me@a.txt @dir @ @\"a.txt", &[], &[]),
+            ("me@a.txt @dir @ @\"a.txt", &["dir/"], &[]),
+            ("two\nlines: @a.txt,\n@dir/", &["a.txt", "dir/"], &[]),
             ("@~/a.txt", &["a.txt"], &[]),
             ("see @typo.txt, @typo.txt and @src/none", &[], &["typo.txt", "src/none"]),
             ("@.x @essentials.calculate", &[], &[]),

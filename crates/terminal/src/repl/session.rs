@@ -96,6 +96,11 @@ impl ReplSession<'_> {
         let end = &self.attention.end;
         let prompt = Prompt::new(self.settings.model.id.as_str());
         self.attention.passes_on();
+        match self.editor.is_plain() {
+            true => self.view.free_keyboard(),
+            false => self.view.hand_over_keyboard(),
+        }
+        self.editor.begin_with(|| self.view.next_draft());
         tokio::select! {
             biased;
             () = end.token.cancelled() => Err(end.failure()),
@@ -136,14 +141,13 @@ impl ReplSession<'_> {
         self.tells_of_key(words);
         let home = self.world.home();
         let found = mentions::resolve(words, &self.world.cwd, home.as_deref());
-        // Several lines are likely pasted, so names in them are not attached.
-        let (named, left) =
-            if words.contains('\n') { (Vec::new(), found.files) } else { (found.files, Vec::new()) };
+        // Somebody else may have written what was pasted: the names in it attach nothing.
+        let pasted = mentions::pasted(&self.editor.pastes(), &self.world.cwd, home.as_deref());
+        let (left, named): (Vec<_>, Vec<_>) = found.files.into_iter().partition(|path| pasted.contains(path));
         for path in left {
             let path = safe_line(&path, PATH);
-            self.view.note(&format!(
-                "not attached: {path} (a message of several lines attaches nothing; `/attach`)"
-            ));
+            self.view
+                .note(&format!("not attached, because it is in pasted text: {path}; `/attach` attaches it"));
         }
         let offer = self.connected.roster.offer();
         let is_tool = |name: &&String| offer.tools().any(|tool| tool.qualified == **name);
@@ -186,6 +190,7 @@ impl ReplSession<'_> {
 
     /// The last words, and what is open is closed. `interrupted`: it ended before its time.
     pub(super) async fn leave(self, interrupted: bool) -> Result<(), Failure> {
+        self.view.free_keyboard();
         let saved = self.conversation.settled();
         let said = self.conversation.id().filter(|_| self.conversation.went_on && saved.is_ok());
         self.connected.disconnect(&self.console.context).await;

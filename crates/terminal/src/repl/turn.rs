@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use converse_canister::Canister;
 use futures_util::FutureExt as _;
+use rustix::process::{Signal, getpid, kill_process};
 
 use super::ends_all;
 use super::session::ReplSession;
@@ -22,15 +23,29 @@ use converse_text::safe_line;
 /// Characters of what waits.
 const ATTACHED: usize = 400;
 
+const HANGUP: u8 = 1;
+
 /// What ends sooner after it was broken off needs no words.
 const NOTICED: Duration = Duration::from_millis(300);
 
-/// Does the work, and says so where it takes long to end after it was broken off: else one presses the key again, which
-/// leaves the program.
-async fn with_stop_notice<T>(view: &TerminalView, interrupt: &Interrupt, work: impl Future<Output = T>) -> T {
+/// Does the work. Esc breaks it off, as Ctrl-C does. Where it takes long to end after that, this says so: else one presses
+/// the key again, which leaves the program.
+pub(super) async fn with_stop_notice<T>(
+    view: &TerminalView,
+    interrupt: &Interrupt,
+    work: impl Future<Output = T>,
+) -> T {
     let told = Cell::new(None);
     let tells = async {
-        interrupt.token.cancelled().await;
+        tokio::select! {
+            () = interrupt.token.cancelled() => {}
+            () = view.lost() => interrupt.tell(HANGUP),
+            () = view.escaped() => {
+                // As the key Ctrl-C does: the next one then leaves the program.
+                let _ = kill_process(getpid(), Signal::INT);
+                interrupt.token.cancelled().await;
+            }
+        }
         tokio::time::sleep(NOTICED).await;
         told.set(Some(view.wait_for("stopping; Ctrl-C again leaves at once")));
         std::future::pending().await

@@ -1,20 +1,26 @@
-//! Modes of the terminal that the REPL changes: while an answer comes, keys are not echoed into it and wait for the next
-//! prompt.
+//! Modes of the terminal that the REPL changes: while an answer comes, keys are not echoed into it. They are taken in
+//! as they come, and are for the next prompt.
 
 use std::io::{stdin, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
 
+use crate::editor::TypedAhead;
+
 /// Text pasted meanwhile comes between marks, so that the editor takes it as one paste later.
 pub(super) const BRACKET_PASTES: &str = "\x1b[?2004h";
 pub(super) const PASTES_AS_KEYS: &str = "\x1b[?2004l";
 
-const NO_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+/// How long it is waited in all for the end of a key or paste that has begun.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+const NO_WAIT: Duration = Duration::ZERO;
+const MOST_AT_ONCE: usize = 1024 * 1024;
 /// POSIX's `_POSIX_VDISABLE`.
 const NO_KEY: u8 = if cfg!(target_os = "linux") { 0 } else { 0xff };
 
@@ -24,6 +30,7 @@ pub(crate) struct TerminalModes {
     /// The modes before the echo was switched off.
     before: Mutex<Option<Termios>>,
     cursor_hidden: AtomicBool,
+    typed: Mutex<TypedAhead>,
 }
 
 impl TerminalModes {
@@ -34,23 +41,82 @@ impl TerminalModes {
         let Some(before) = held.is_none().then(|| tcgetattr(stdin()).ok()).flatten() else { return false };
         let mut modes = before.clone();
         modes.local_modes -= LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ICANON;
-        // Enter stays what it is: an editor reads these keys.
+        // Enter stays what it is, and Alt-Enter something else.
         modes.input_modes -= InputModes::ICRNL;
         modes.special_codes[SpecialCodeIndex::VSUSP] = NO_KEY;
         if tcsetattr(stdin(), OptionalActions::Now, &modes).is_err() {
             return false;
         }
+        // What was typed before had its Enter turned into a line break.
+        let before_it: Vec<u8> =
+            pending().into_iter().map(|byte| if byte == b'\n' { b'\r' } else { byte }).collect();
+        self.typed.lock().hears(&before_it, Instant::now());
         *held = Some(before);
         true
     }
 
+    /// Takes in the keys that were pressed while the echo is off. Returns whether Esc was among them.
+    pub(super) fn hear_keys(&self) -> bool {
+        let held = self.before.lock();
+        if held.is_none() {
+            return false;
+        }
+        let (mut typed, bytes) = (self.typed.lock(), pending());
+        let now = Instant::now();
+        if bytes.is_empty() { typed.pauses(now) } else { typed.hears(&bytes, now) }
+    }
+
+    pub(super) fn holds_echo(&self) -> bool {
+        self.before.lock().is_some()
+    }
+
+    /// What was typed and is for the next prompts.
+    pub(super) fn typed(&self) -> MutexGuard<'_, TypedAhead> {
+        self.typed.lock()
+    }
+
     /// Restores the modes; returns whether they were changed.
     pub(super) fn free_echo(&self) -> bool {
-        let before = self.before.lock().take();
-        if let Some(before) = &before {
-            let _ = tcsetattr(stdin(), OptionalActions::Now, before);
+        let Some(before) = self.hand_over() else { return false };
+        let _ = tcsetattr(stdin(), OptionalActions::Now, &before);
+        true
+    }
+
+    /// Ends the hearing of keys and returns the modes of before, which others restore: as long as nobody does, no key is
+    /// echoed, and Enter is no line break.
+    pub(super) fn hand_over(&self) -> Option<Termios> {
+        if !self.holds_echo() {
+            return None;
         }
-        before.is_some()
+        self.hear_rest();
+        let before = self.before.lock().take()?;
+        let mut typed = self.typed.lock();
+        typed.hears(&pending(), Instant::now());
+        typed.settles();
+        Some(before)
+    }
+
+    /// Waits for the end of what has begun. The modes stay to be restored by who ends the process meanwhile.
+    fn hear_rest(&self) {
+        let began = Instant::now();
+        self.hear(NO_WAIT);
+        while began.elapsed() < LONGEST_WAIT {
+            let within = self.typed.lock().awaits();
+            if !within.is_some_and(|within| self.hear(within)) {
+                return;
+            }
+        }
+    }
+
+    /// Takes in the keys that come within this time. Returns whether there were any. Nothing is locked meanwhile.
+    fn hear(&self, within: Duration) -> bool {
+        if !is_readable(within) {
+            return false;
+        }
+        let mut typed = self.typed.lock();
+        let bytes = pending();
+        typed.hears(&bytes, Instant::now());
+        !bytes.is_empty()
     }
 
     pub(super) fn set_cursor_hidden(&self, hidden: bool) {
@@ -59,21 +125,47 @@ impl TerminalModes {
 
     /// Leaves the terminal as it was found, for a process that ends without unwinding. Waits for nothing.
     pub(crate) fn restore(&self) {
-        let held = self.free_echo();
+        let before = self.before.lock().take();
+        if let Some(before) = &before {
+            // What was typed is for no prompt, and not for a shell.
+            let _ = pending();
+            let _ = tcsetattr(stdin(), OptionalActions::Now, before);
+        }
         if self.cursor_hidden.swap(false, Ordering::SeqCst) {
             write_at_once("\x1b[?25h\r\x1b[J");
         }
-        if held {
+        if before.is_some() {
             write_at_once(PASTES_AS_KEYS);
         }
     }
 }
 
+fn is_readable(within: Duration) -> bool {
+    is_ready(PollFd::new(&stdin(), PollFlags::IN), within)
+}
+
+fn is_ready(file: PollFd<'_>, within: Duration) -> bool {
+    Timespec::try_from(within).is_ok_and(|within| poll(&mut [file], Some(&within)) == Ok(1))
+}
+
+/// The bytes that the keyboard has sent.
+fn pending() -> Vec<u8> {
+    let stdin = stdin();
+    let mut bytes = Vec::new();
+    while bytes.len() < MOST_AT_ONCE && is_readable(NO_WAIT) {
+        let mut part = [0; 4096];
+        match rustix::io::read(&stdin, &mut part) {
+            Ok(count @ 1..) => bytes.extend(part.iter().take(count)),
+            _ => break,
+        }
+    }
+    bytes
+}
+
 /// Writes if that does not block. Not through the lock of stdout, whose holder may be stuck.
 fn write_at_once(text: &str) {
     let out = stdout();
-    let mut waits = [PollFd::new(&out, PollFlags::OUT)];
-    if poll(&mut waits, Some(&NO_WAIT)) == Ok(1) {
+    if is_ready(PollFd::new(&out, PollFlags::OUT), NO_WAIT) {
         let _ = rustix::io::write(&out, text.as_bytes());
     }
 }

@@ -129,6 +129,7 @@ impl TerminalView {
             let _ = self.write(&mut state, &end);
             self.modes.set_cursor_hidden(false);
             self.free_echo();
+            self.keep_typed(&state);
         }
         state.away += 1;
     }

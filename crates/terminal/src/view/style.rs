@@ -117,6 +117,7 @@ pub(super) struct Signs {
     pub(super) dot: &'static str,
     pub(super) more: &'static str,
     pub(super) bar: char,
+    pub(super) prompt: &'static str,
 }
 
 const UNICODE: Signs = Signs {
@@ -128,6 +129,7 @@ const UNICODE: Signs = Signs {
     dot: "·",
     more: "…",
     bar: '│',
+    prompt: "❯ ",
 };
 
 const ASCII: Signs = Signs {
@@ -139,6 +141,7 @@ const ASCII: Signs = Signs {
     dot: "-",
     more: "...",
     bar: '|',
+    prompt: "> ",
 };
 
 #[cfg(test)]

@@ -133,6 +133,10 @@ impl ViewState {
                     self.note(&text, Detail::Activity, frame);
                 }
             }
+            Event::Stalled if frame.style.answers == Answers::Markdown => {
+                let what = "waiting for more".to_owned();
+                self.asking.get_or_insert(Wait { what, since: frame.now });
+            }
             Event::Stalled | Event::Deciding(_) | Event::Decided { .. } | Event::Committed { .. } => {}
             Event::Answered(_) | Event::Done(_) => {}
         }

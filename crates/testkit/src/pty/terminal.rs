@@ -16,6 +16,8 @@ const WHO: &[u8] = b"\x1b[c";
 /// Minimum size for the parser, which fails below it; the program gets the real size.
 const LEAST_COLUMNS: u16 = 8;
 const LEAST_ROWS: u16 = 3;
+/// Rows that have left the screen and are kept.
+const SCROLLBACK: usize = 10_000;
 /// The time to wait for the next output.
 const MOMENT: Duration = Duration::from_millis(20);
 
@@ -65,7 +67,7 @@ impl Terminal {
     pub fn run(command: Command, setup: Setup) -> io::Result<(Self, Child)> {
         let Setup { columns, rows, answers, lead, tap } = setup;
         let (line, child) = Line::run(command, columns, rows, tap)?;
-        let parser = Parser::new(rows.max(LEAST_ROWS), columns.max(LEAST_COLUMNS), 0);
+        let parser = Parser::new(rows.max(LEAST_ROWS), columns.max(LEAST_COLUMNS), SCROLLBACK);
         Ok((Self { line, parser, bytes: Vec::new(), cursor_queries: 0, answers, lead, over: false }, child))
     }
 
@@ -120,6 +122,20 @@ impl Terminal {
     pub fn rows(&self) -> Vec<String> {
         let (_, columns) = self.screen().size();
         self.screen().rows(0, columns).map(|row| row.trim_end().to_owned()).collect()
+    }
+
+    /// The lines that have scrolled off the screen and those on it, the oldest first.
+    pub fn history(&mut self) -> Vec<String> {
+        let (_, columns) = self.screen().size();
+        self.parser.screen_mut().set_scrollback(SCROLLBACK);
+        let mut lines = Vec::new();
+        for above in (1..=self.screen().scrollback()).rev() {
+            self.parser.screen_mut().set_scrollback(above);
+            lines.extend(self.screen().rows(0, columns).next().map(|row| row.trim_end().to_owned()));
+        }
+        self.parser.screen_mut().set_scrollback(0);
+        lines.extend(self.rows());
+        lines
     }
 
     /// Returns whether the cursor is behind an empty prompt.
@@ -217,6 +233,19 @@ mod tests {
         child.wait().unwrap();
         until(&mut terminal, |terminal| terminal.raw().contains("> "));
         until(&mut terminal, |terminal| terminal.is_over());
+    }
+
+    #[test]
+    fn what_has_scrolled_off_the_screen_is_kept() {
+        let (mut terminal, mut child) = shell("seq 1 30", Setup::default());
+        until(&mut terminal, Terminal::is_over);
+        let lines = terminal.history();
+        let numbers: Vec<String> = (1..=30).map(|number| number.to_string()).collect();
+        assert_eq!(
+            lines.iter().filter(|line| !line.is_empty()).collect::<Vec<_>>(),
+            numbers.iter().collect::<Vec<_>>()
+        );
+        child.wait().unwrap();
     }
 
     #[test]

@@ -28,6 +28,9 @@ fn turns_are_taken_back_asked_again_and_forked() {
     ] {
         person.says(line);
         person.sees(shown);
+        if let Some(taken_back) = shown.strip_prefix("undone: ") {
+            person.clears(taken_back);
+        }
     }
     person.prompts();
     is_screen("again", &person);

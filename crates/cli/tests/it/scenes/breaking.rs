@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::person::{Key, Person};
 use super::talking;
+use super::tools::WAITING;
 use crate::body::{calls, text};
 use crate::env::TestEnv;
 use crate::fake_server::FakeServer;
@@ -235,18 +236,28 @@ fn signals_that_end_it() {
 
 #[test]
 fn a_terminal_that_goes_away() {
-    for stage in ["prompt", "turn", "question"] {
+    for stage in ["prompt", "turn", "question", "call"] {
         let writes = calls([("io__write_file", json!({ "path": "a", "content": "x" }))]);
-        let script = if stage == "turn" { stalls() } else { writes.into() };
+        let script = match stage {
+            "turn" => stalls(),
+            "call" => calls([("wait__for", json!({ "name": "nobody" }))]).into(),
+            _ => writes.into(),
+        };
         let provider = Provider::chat([script]);
         let env = provider.env(TestEnv::new());
-        let mut person = Person::runs(&env, &["-m", provider.model()]);
+        env.write("tools/wait.toml", WAITING);
+        let tools = env.path("tools").display().to_string();
+        let mut person = Person::runs(&env, &["-m", provider.model(), "--ensembles", &tools]);
         person.prompts();
         match stage {
             "prompt" => person.types("half a li"),
             "turn" => {
                 person.says("count");
                 person.sees("one two");
+            }
+            "call" => {
+                person.says("wait");
+                person.sees("wait.for name=\"nobody\"");
             }
             _ => {
                 person.says("write");
@@ -255,6 +266,10 @@ fn a_terminal_that_goes_away() {
         }
         assert_eq!(person.goes(), Vec::<std::path::PathBuf>::new(), "{stage}: something still runs");
         is_whole(&env);
+        if stage == "call" {
+            let checked = env.run(&["sessions", "check"]).exits(0);
+            assert!(!checked.stdout.contains("not repaired"), "{}", checked.stdout);
+        }
         assert!(!env.path("work/a").exists());
         if stage == "turn" {
             is_kept(&provider, &env);

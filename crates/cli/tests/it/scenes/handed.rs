@@ -55,6 +55,26 @@ fn a_message_is_written_in_an_editor_and_changed_in_it() {
 }
 
 #[test]
+fn an_editor_that_is_installed_is_used_if_none_is_set() {
+    let provider = answers(["In the evening.", "I see."]);
+    let env = provider.env(TestEnv::new());
+    let vi = program(&env, "vi", "echo 'when does the moon rise?' > \"$1\"");
+    let path = format!("{}:{}", vi.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let env = env.var("PATH", path);
+    let mut person = talking(&provider, &env);
+    person.says("/editor");
+    person.sees("In the evening.");
+    person.prompts();
+    person.presses(Key::Ctrl('o'));
+    person.sees("❯ when does the moon rise?");
+    person.presses(Key::Enter);
+    person.sees("I see.");
+    let asked = "when does the moon rise?";
+    assert_eq!(said(&provider), [asked, "In the evening.", asked]);
+    leaves(person);
+}
+
+#[test]
 fn an_answer_goes_to_the_terminals_clipboard() {
     let provider = answers(["Ünï**code**", "Last."]);
     let env = provider.env(TestEnv::new());

@@ -135,6 +135,11 @@ impl Person {
         self.terminal.rows().join("\n").trim_end().to_owned()
     }
 
+    /// The lines that have scrolled off the screen and those on it, the oldest first.
+    pub(super) fn history(&mut self) -> Vec<String> {
+        self.terminal.history()
+    }
+
     /// Everything that was ever written, as it was.
     pub(super) fn raw(&self) -> String {
         self.terminal.raw()
@@ -209,6 +214,13 @@ impl Person {
         self.until(line, |person| typed.iter().any(|typed| person.screen().contains(typed)));
         self.said = self.terminal.cursor_queries();
         self.presses(Key::Enter);
+    }
+
+    /// Waits for a line that begins with these words, and removes them.
+    #[track_caller]
+    pub(super) fn clears(&mut self, words: &str) {
+        self.until(words, |person| person.screen().ends_with(&format!("❯ {words}")));
+        self.presses(Key::Ctrl('u'));
     }
 
     /// Waits until the words are on the screen.

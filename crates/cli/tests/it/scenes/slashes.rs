@@ -50,8 +50,8 @@ const AFTER_IT: &[(&str, &str)] = &[
     ("/sessions nobody-said-this", "no session contains these words"),
     ("/attach nothing.txt", "error[attachment]"),
     ("/attach", "write `/attach"),
-    ("/editor", "no-editor"),
-    ("/edit", "no-editor"),
+    ("/editor", "error[editor]"),
+    ("/edit", "error[editor]"),
     ("/copy 7", "there is no such answer"),
     ("/copy", "copied: 6 characters"),
     ("/reasoning on", "on"),
@@ -80,7 +80,7 @@ fn all(person: &mut Person, table: &[(&str, &str)]) {
 #[test]
 fn every_command_answers() {
     let provider = Provider::chat([Line::from(text("I see.")), text("Again.").into()]);
-    let env = provider.env(TestEnv::new());
+    let env = provider.env(TestEnv::new()).var("EDITOR", "false");
     let mut person = Person::runs(&env, &["-m", provider.model(), "-e", "essentials", "-e", "io"]);
     all(&mut person, BEFORE_A_WORD);
     person.says("hello");

@@ -153,6 +153,87 @@ fn what_is_pasted_in_a_turn_is_one_message_after_it() {
 }
 
 #[test]
+fn what_a_terminal_cannot_show_is_sent_as_it_was_pasted() {
+    let provider = answers(3);
+    let env = provider.env(TestEnv::new());
+    let mut person = talking(&provider, &env);
+    let pasted = "a\u{200b}b\u{feff}c\u{2028}d\u{202e}e \\u{200b} f\u{200f}";
+    let shown = "a\\u{200b}b\\u{feff}c\\u{2028}d\\u{202e}e \\u{200b} f";
+    let sees = |person: &Person| person.screen().replace('\u{fe01}', "").contains(shown);
+    person.prompts();
+    person.pastes(pasted);
+    person.until("escapes", sees);
+    person.presses(Key::Enter);
+    answered(&mut person, 1);
+    assert_eq!(last_said(&provider), pasted);
+    // Recalled, it is the same.
+    person.prompts();
+    person.presses(Key::Up);
+    person.until("escapes", |person| person.screen().replace('\u{fe01}', "").matches(shown).count() == 2);
+    person.presses(Key::Enter);
+    answered(&mut person, 2);
+    assert_eq!(last_said(&provider), pasted);
+    assert!(!person.raw().contains(['\u{200b}', '\u{feff}', '\u{2028}', '\u{202e}']));
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+    let mut person = Person::runs(&env, &["-m", provider.model(), "--no-tools", "--plain"]);
+    person.prompts();
+    person.types(&format!("{pasted}\r"));
+    answered(&mut person, 1);
+    assert_eq!(last_said(&provider), pasted);
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+}
+
+#[test]
+fn files_and_directories_are_attached_from_several_lines_but_not_from_a_paste() {
+    let provider = answers(2);
+    let env = provider.env(TestEnv::new());
+    env.write("work/notes.txt", "rain");
+    env.write("work/log.txt", "hail");
+    env.write("work/src/snow.rs", "");
+    let mut person = talking(&provider, &env);
+    person.prompts();
+    person.types("look at @notes.txt");
+    person.presses(Key::AltEnter);
+    person.types("and at @src");
+    person.presses(Key::AltEnter);
+    person.pastes("from elsewhere:\n@log.txt");
+    person.sees("@log.txt");
+    person.presses(Key::Enter);
+    answered(&mut person, 1);
+    let request = provider.requests()[0].to_string();
+    assert!(
+        request.contains("rain") && request.contains("snow.rs") && !request.contains("hail"),
+        "{request}"
+    );
+    let screen = person.screen();
+    assert!(screen.contains("attached: notes.txt (4 B), src/ (8 B)"), "{screen}");
+    assert!(screen.contains("not attached, because it is in pasted text: "), "{screen}");
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+}
+
+#[test]
+fn the_first_names_of_a_large_directory_are_offered() {
+    let provider = answers(0);
+    let env = provider.env(TestEnv::new());
+    for number in (0..2_000).rev() {
+        env.write(&format!("work/many/file{number:04}.txt"), "");
+    }
+    let mut person = talking(&provider, &env);
+    person.prompts();
+    person.types("@many/fi");
+    person.presses(Key::Tab);
+    person.until("the first names", |person| {
+        (0..8).all(|number| person.screen().contains(&format!("file000{number}")))
+    });
+    person.presses(Key::Ctrl('c'));
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+}
+
+#[test]
 fn tab_completes_commands_models_and_files() {
     let provider = answers(1);
     let env = provider.env(TestEnv::new());

@@ -21,6 +21,8 @@ impl ReplSession<'_> {
             }
             let turn = self.taken_back()?;
             self.view.note(&format!("undone: {}", named(&turn)));
+            // To be said differently.
+            self.editor.prefill(&words(&inputs_of(turn)));
         }
         Ok(())
     }

@@ -62,7 +62,8 @@ impl ReplSession<'_> {
 
     /// What the user makes of a text in their editor; `None` if nothing is left, or nothing was changed.
     pub(super) async fn composed(&self, text: &str) -> Result<Option<String>, Failure> {
-        let no_editor = || Failure::usage("no-editor", "no editor is set: set $VISUAL or $EDITOR");
+        let no_editor =
+            || Failure::usage("no-editor", "no editor is set or installed: set $VISUAL or $EDITOR");
         let command = editor_command(self.world).ok_or_else(no_editor)?;
         let scratch = scratch(self.world)
             .ok_or_else(|| Failure::usage("no-editor", "there is no directory for the editor's file"))?;

@@ -6,6 +6,7 @@ use converse_engine::{CondenseOutcome, Ledger, Part};
 use futures_util::FutureExt as _;
 
 use crate::repl::session::ReplSession;
+use crate::repl::turn::with_stop_notice;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
 use converse_host::turn;
@@ -37,7 +38,8 @@ impl ReplSession<'_> {
         let attended = self.attention.to_turn();
         let view = Arc::clone(&self.view);
         view.begin_turn();
-        let done = view.during(self.condensed(&attended.interrupt).boxed_local()).await;
+        let done = self.condensed(&attended.interrupt).boxed_local();
+        let done = view.during(with_stop_notice(&view, &attended.interrupt, done)).await;
         let after = self.after_turn(done);
         self.recalls();
         after

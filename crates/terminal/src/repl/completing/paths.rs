@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::editor::Suggestion;
+use crate::editor::{Suggestion, is_reserved};
+use converse_text::is_unsafe;
 
 const MOST_SHOWN: usize = 200;
 const MOST_READ: usize = 5_000;
@@ -108,16 +109,17 @@ fn listing(directory: &Path, start: &str) -> Vec<(String, bool)> {
             let entry = entry.ok()?;
             let name = entry.file_name().into_string().ok()?;
             let is_shown = name.starts_with(start) && (!name.starts_with('.') || start.starts_with('.'));
-            // A quote in a name has no way to be written.
-            if !is_shown || name.contains('"') {
+            // A quote in a name has no way to be written, and what a terminal must not get has none to be shown.
+            let acts = |c| c == '"' || c == '\n' || c == '\t' || is_unsafe(c) || is_reserved(c);
+            if !is_shown || name.contains(acts) {
                 return None;
             }
             let kind = entry.file_type().ok()?;
             let is_directory = kind.is_dir() || (kind.is_symlink() && entry.path().is_dir());
             Some((name, is_directory))
         })
-        .take(MOST_SHOWN)
         .collect();
     found.sort();
+    found.truncate(MOST_SHOWN);
     found
 }

@@ -30,6 +30,8 @@ fn directory() -> tempfile::TempDir {
     {
         std::fs::write(dir.path().join(name), "x").unwrap();
     }
+    // In the line it would be read as a tab: never offered.
+    std::fs::write(dir.path().join("a␉b"), "x").unwrap();
     dir
 }
 
@@ -128,7 +130,10 @@ fn what_is_more_than_text_is_marked() {
         ("/zzz", &[mark(0, 4, Nature::Unknown)]),
         ("/usr/bin", &[]),
         ("see @a.txt and @no", &[mark(4, 10, Nature::File)]),
-        ("@\"b c.txt\" @src", &[mark(0, 10, Nature::File)]),
+        // A directory is attached as a list of its names.
+        ("@\"b c.txt\" @src", &[mark(0, 10, Nature::File), mark(11, 15, Nature::File)]),
+        ("@", &[]),
+        ("see @ now @\"\"", &[]),
         ("/system @a.txt", &[mark(0, 7, Nature::Command), mark(8, 14, Nature::File)]),
         ("plain", &[]),
     ] {

@@ -1,0 +1,148 @@
+//! What is typed while a turn runs: it is neither lost nor an answer to a question, and Esc breaks the turn off.
+
+use serde_json::json;
+
+use super::breaking::{goes_on, stalls, yes};
+use super::person::{Key, Kind, Person};
+use super::talking;
+use super::tools::WAITING;
+use crate::body::{calls, text};
+use crate::env::TestEnv;
+use crate::fake_server::FakeServer;
+use crate::provider::{Line, Provider};
+
+/// All that was said by the user, in order.
+#[track_caller]
+pub(super) fn said(provider: &Provider) -> Vec<String> {
+    let requests = provider.requests();
+    let messages = requests.last().unwrap()["messages"].as_array().unwrap().clone();
+    let of_user = messages.iter().filter(|message| message["role"] == "user");
+    of_user.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+fn waits_and_writes() -> [Line; 4] {
+    let waits = calls([("wait__for", json!({ "name": "one" }))]);
+    let writes = calls([("io__write_file", json!({ "path": "new.txt", "content": "x" }))]);
+    [waits.into(), writes.into(), text("Written.").into(), text("I see.").into()]
+}
+
+#[test]
+fn a_message_that_is_typed_before_a_question_is_sent_after_the_turn() {
+    let plain = Kind { rows: 60, ..Kind::default() };
+    for (kind, flags) in [(Kind::default(), &[][..]), (plain, &["--plain"])] {
+        let is_plain = !flags.is_empty();
+        let provider = Provider::chat(waits_and_writes());
+        let env = provider.env(TestEnv::new());
+        env.write("tools/wait.toml", WAITING);
+        let tools = env.path("tools").display().to_string();
+        let args = ["-m", provider.model(), "--ensembles", &tools, "-e", "wait", "-e", "io"];
+        let mut person = Person::at(kind, &env, &[&args, flags].concat());
+        person.says("go");
+        person.until("a running line", |person| person.screen().contains("wait.for name=\"one\""));
+        person.types("and what then?\r");
+        if !is_plain {
+            person.types("y");
+            person.sees("queued: and what then?");
+            person.sees("❯ y");
+        }
+        env.write("work/go-one", "");
+        person.until("a question", |person| person.screen().trim_end().ends_with("rest of this run:"));
+        assert!(!env.path("work/new.txt").exists(), "what was typed before is not an answer");
+        person.types("y\r");
+        person.sees("I see.");
+        assert_eq!(said(&provider), ["go", "and what then?"]);
+        if !is_plain {
+            // What was not sent is on the line, and what was is in the history.
+            person.until("the draft", |person| person.screen().ends_with("stub ❯ y"));
+            person.presses(Key::Ctrl('c'));
+            person.prompts();
+            person.presses(Key::Up);
+            person.until("the message", |person| person.screen().ends_with("❯ and what then?"));
+            person.presses(Key::Ctrl('c'));
+        }
+        person.says("/quit");
+        assert_eq!(person.ends().code, 0);
+        provider.is_content();
+    }
+}
+
+#[test]
+fn messages_that_are_sent_meanwhile_are_answered_one_after_the_other() {
+    let waits = calls([("wait__for", json!({ "name": "one" }))]);
+    let answers = ["It is there.", "I see.", "Good."].map(|answer| Line::from(text(answer)));
+    let provider = Provider::chat([Line::from(waits)].into_iter().chain(answers));
+    let env = provider.env(TestEnv::new());
+    env.write("tools/wait.toml", WAITING);
+    let tools = env.path("tools").display().to_string();
+    let mut person = Person::runs(&env, &["-m", provider.model(), "--ensembles", &tools, "-e", "wait"]);
+    person.says("wait for it");
+    person.until("a running line", |person| person.screen().contains("wait.for name=\"one\""));
+    person.types("secnd\x7f\x7fond\rthi");
+    person.sees("queued: second");
+    person.types("rd\r");
+    person.sees("queued: third");
+    env.write("work/go-one", "");
+    person.sees("Good.");
+    assert_eq!(said(&provider), ["wait for it", "second", "third"]);
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+    provider.is_content();
+}
+
+#[test]
+fn esc_breaks_a_turn_off_and_swallows_nothing() {
+    let provider = Provider::chat([stalls(), text("I see.").into(), yes()]);
+    let env = provider.env(TestEnv::new());
+    let mut person = talking(&provider, &env);
+    person.says("count");
+    person.sees("one two");
+    person.sees("esc interrupts");
+    // A stream that has stopped is seen to have.
+    person.sees("waiting for more");
+    person.types("\x1b");
+    person.sees("interrupted");
+    person.types("next\r");
+    person.sees("I see.");
+    assert_eq!(said(&provider).last().unwrap(), "next");
+    person.until("the end of the turn", |person| !person.screen().contains("esc interrupts"));
+    goes_on(person, &env);
+    provider.is_content();
+}
+
+#[test]
+fn esc_stops_a_summary_too() {
+    let provider = Provider::chat([text("I see.").into(), text("I see.").into(), stalls(), yes()]);
+    let env = provider.env(TestEnv::new());
+    let mut person = talking(&provider, &env);
+    for line in ["one", "two"] {
+        person.says(line);
+        person.prompts();
+    }
+    person.says("/compact");
+    person.until("a request", |_| provider.requests().len() == 3);
+    person.types("\x1b");
+    person.sees("interrupted");
+    goes_on(person, &env);
+}
+
+#[test]
+fn what_is_typed_while_a_server_connects_is_for_the_prompt() {
+    let provider = Provider::chat([Line::from(text("I see."))]);
+    let env = provider.env(TestEnv::new());
+    let go = env.path("work/go").display().to_string();
+    let waits = format!("until [ -e '{go}' ]; do sleep 0.05; done; exec \"$0\" \"$@\"");
+    FakeServer::new("slow", &[]).in_a_shell(&waits).write(&env);
+    let servers = env.path("servers").display().to_string();
+    let mut person = Person::runs(&env, &["-m", provider.model(), "--ensembles", &servers, "-e", "slow"]);
+    person.sees("slow");
+    person.types("hello\rand mo");
+    person.sees("queued: hello");
+    env.write("work/go", "");
+    person.sees("I see.");
+    assert_eq!(said(&provider), ["hello"]);
+    person.until("the draft", |person| person.screen().ends_with("stub ❯ and mo"));
+    assert_eq!(person.screen().matches("queued").count(), 0, "{}", person.screen());
+    person.presses(Key::Ctrl('c'));
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+}

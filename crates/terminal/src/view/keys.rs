@@ -1,0 +1,79 @@
+//! The keyboard while a turn runs: what is typed is shown below the answer, and is for the next prompts.
+
+use crate::editor::Draft;
+use crate::screen::{Line, Tone};
+use converse_text::{clusters, safe_line, width};
+
+use super::frame::Frame;
+use super::{State, TerminalView};
+
+/// Messages that wait and are shown.
+const MOST_SENT: usize = 3;
+const SENT_SHOWN: usize = 200;
+
+impl TerminalView {
+    /// What the next prompt begins with: messages that were sent while a turn ran, then the line that was not.
+    pub(crate) fn next_draft(&self) -> Option<Draft> {
+        self.modes.typed().take_next()
+    }
+
+    /// Waits until Esc is pressed in a turn.
+    pub(crate) async fn escaped(&self) {
+        self.escape.notified().await;
+    }
+
+    /// Waits until the terminal cannot be written to in a turn.
+    pub(crate) async fn lost(&self) {
+        self.loss.notified().await;
+    }
+
+    /// The last rows of a turn: what was typed, or what a key would do.
+    pub(super) fn keys_rows(&self, state: &State, frame: &Frame<'_>) -> Vec<Line> {
+        if !self.modes.holds_echo() {
+            return Vec::new();
+        }
+        let typed = self.modes.typed();
+        let (sent, line) = typed.shown();
+        let queued = |text| Line::toned(Tone::Dim, &format!("queued: {}", frame.brief(text, SENT_SHOWN)));
+        let mut rows: Vec<Line> = sent.take(MOST_SENT).map(queued).collect();
+        let sign = frame.signs().prompt;
+        let room = frame.look.width.saturating_sub(width(sign) + 1);
+        rows.extend(match line {
+            "" if state.in_turn => Some(Line::toned(Tone::Dim, "esc interrupts")),
+            "" => None,
+            line => Some(Line::toned(Tone::Dim, sign).with(Tone::Plain, &end_of(line, room))),
+        });
+        rows
+    }
+}
+
+/// The end of a text, in one line of so many columns.
+fn end_of(text: &str, columns: usize) -> String {
+    let from = text.char_indices().rev().nth(columns).map_or(0, |(at, _)| at);
+    let text = safe_line(text.get(from..).unwrap_or_default(), usize::MAX);
+    let mut surplus = width(&text).saturating_sub(columns);
+    let hides = |(_, width): &(&str, usize)| {
+        let is_hidden = surplus > 0;
+        surplus = surplus.saturating_sub(*width);
+        is_hidden
+    };
+    clusters(&text, usize::MAX).skip_while(hides).map(|(cluster, _)| cluster).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_line_fits() {
+        for (text, columns, shown) in [
+            ("short", 10, "short"),
+            ("a long line", 4, "line"),
+            ("日本語", 5, "本語"),
+            ("one\ntwo", 20, "one\\ntwo"),
+            ("a\u{1b}[2J", 20, "a\\x1b[2J"),
+        ] {
+            assert_eq!(end_of(text, columns), shown, "{text:?}");
+        }
+    }
+}
