@@ -202,21 +202,27 @@ fn commands_have_their_colour() {
     terminal.leaves();
 }
 
+/// An escape that stands for a character, as it is on the screen.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\u{fe01}")
+}
+
 #[test]
 fn what_is_pasted_cannot_act() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("history");
     std::fs::write(&file, "old \x1b]0;title\x07\u{202e}\n").unwrap();
     let mut terminal = drawn_with(&["--history", file.to_str().unwrap()]);
-    terminal.types(&pasted("red \x1b[31m \u{202e}evil \u{9b}2J \x07"));
-    terminal.shows("red \\u{1b}[31m \\u{202e}evil \\u{9b}2J \\u{7}");
+    let pasted_text = "red \x1b[31m \u{202e}evil \u{9b}2J \x07";
+    terminal.types(&pasted(pasted_text));
+    terminal.shows(&escaped("red \\u{1b}[31m \\u{202e}evil \\u{9b}2J \\u{7}"));
     terminal.enters("\r");
-    terminal.shows("got \"red \\\\u{1b}[31m");
+    terminal.shows(&format!("got {pasted_text:?}"));
     terminal.types(UP);
     terminal.types(UP);
-    terminal.shows("old \\u{1b}]0;title\\u{7}\\u{202e}");
+    terminal.shows(&escaped("old \\u{1b}]0;title\\u{7}\\u{202e}"));
     terminal.enters("\r");
-    terminal.shows("got \"old");
+    terminal.shows("got \"old \\u{1b}]0;title");
     terminal.leaves();
     for bytes in ["\x1b]0;", "\u{202e}", "\u{9b}", "\x1b[31m", "\x07"] {
         assert!(!terminal.wrote(bytes), "{bytes:?}");
