@@ -1,7 +1,7 @@
 //! The terminal interface: what a person sees and types.
 //!
-//! [`screen`] has styled text, Markdown and a region that is redrawn in place. [`editor`] is the line editor, [`render`]
-//! has the renderers of a run, and [`repl`] is the interactive session.
+//! [`screen`] has styled text, Markdown and a region that is redrawn in place, [`render`] has the renderers of a run, and
+//! [`repl`] is the interactive session, whose line editor is the crate `converse-editor`.
 //!
 //! ```
 //! use converse_terminal::screen::{Look, markdown};
@@ -17,7 +17,6 @@ pub mod approver;
 pub mod consent;
 pub mod console;
 pub mod document;
-pub mod editor;
 pub mod person;
 pub mod poll_io;
 pub mod project_trust;

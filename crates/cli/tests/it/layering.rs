@@ -12,6 +12,7 @@ const TEXT: &str = "converse-text";
 const ARROWS: &[(&str, &[&str])] = &[
     (TEXT, &[]),
     ("converse-canister", &[]),
+    ("converse-editor", &[]),
     ("converse-process", &[]),
     ("converse-config", &["converse-canister"]),
     ("converse-provider", &["converse-canister"]),
@@ -56,6 +57,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "converse-canister",
             "converse-config",
+            "converse-editor",
             "converse-engine",
             "converse-ensemble",
             "converse-host",
@@ -137,7 +139,8 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("jsonschema", &["converse-config"]),
     ("landlock", &["converse-process"]),
     ("html5gum", &["converse-ensemble"]),
-    ("reedline", &["converse-terminal"]),
+    ("reedline", &["converse-editor"]),
+    ("crossterm", &["converse-editor"]),
     ("pulldown-cmark", &["converse-terminal"]),
     ("unicode-width", &["converse-terminal", "converse-text"]),
     ("strsim", &["converse-text"]),
@@ -149,6 +152,7 @@ const CONFINED: &[(&str, &[&str])] = &[
         &[
             "converse",
             "converse-batch",
+            "converse-editor",
             "converse-engine",
             "converse-ensemble",
             "converse-eval",

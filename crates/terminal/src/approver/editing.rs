@@ -52,7 +52,7 @@ impl Editing {
         let text =
             serde_json::to_string_pretty(pending.arguments()).map_err(|error| error.to_string())? + "\n";
         let (command, state) = (command.to_vec(), state.to_owned());
-        let edit = move || crate::editor::edited(&command, &state, &text);
+        let edit = move || converse_editor::edited(&command, &state, &text);
         let edited = progress.suspended(|| tokio::task::spawn_blocking(edit)).await;
         edited.map_err(|error| error.to_string())?
     }

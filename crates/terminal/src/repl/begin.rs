@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::editor::{Editor, Setup};
 use converse_config::SettingsPlan;
+use converse_editor::{Editor, Setup};
 use converse_process::has_shell;
 use converse_session::Session;
 use parking_lot::Mutex;

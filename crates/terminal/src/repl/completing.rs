@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::editor::{Complete, Mark, Nature, Suggestion};
+use converse_editor::{Complete, Mark, Nature, Suggestion};
 
 use super::slash::{ROWS, Row, Takes};
 use paths::Place;

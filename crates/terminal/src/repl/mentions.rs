@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::completing::paths::{Place, mentions};
-use crate::editor::FENCE;
+use converse_editor::FENCE;
 
 /// Number of files attached to one message.
 const MOST: usize = 20;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::editor::{Editor, Prompt, Read};
 use converse_config::SettingsPlan;
+use converse_editor::{Editor, Prompt, Read};
 use parking_lot::Mutex;
 
 use super::completing::Known;

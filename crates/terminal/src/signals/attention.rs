@@ -13,8 +13,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::editor::Handover;
 use crate::view::TerminalView;
+use converse_editor::Handover;
 
 use super::{Hooks, Signals, TIDYING, hear, stopping};
 use converse_host::failure::Failure;

@@ -11,7 +11,7 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
 
-use crate::editor::TypedAhead;
+use converse_editor::TypedAhead;
 
 /// Text pasted meanwhile comes between marks, so that the editor takes it as one paste later.
 pub(super) const BRACKET_PASTES: &str = "\x1b[?2004h";

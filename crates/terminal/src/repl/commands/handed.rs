@@ -4,10 +4,10 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::editor::edited;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use converse_canister::Canister;
+use converse_editor::edited;
 use converse_process::INHERITED;
 
 use crate::repl::session::ReplSession;

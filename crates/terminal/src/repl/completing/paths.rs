@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::editor::{Suggestion, is_reserved};
+use converse_editor::{Suggestion, is_reserved};
 use converse_text::is_unsafe;
 
 const MOST_SHOWN: usize = 200;

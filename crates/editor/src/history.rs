@@ -16,8 +16,8 @@ use reedline::{
     ReedlineErrorVariants, Result, SearchQuery,
 };
 
-use crate::editor::entry::{Typing, shown, written};
-use crate::editor::{Clean, Safe};
+use crate::entry::{Typing, shown, written};
+use crate::{Clean, Safe};
 
 const MOST_ENTRIES: usize = 10_000;
 const LONGEST: usize = 16 * 1024;

@@ -8,9 +8,9 @@ use reedline::{
     default_vi_normal_keybindings, default_vi_visual_keybindings,
 };
 
-use crate::editor::Safe;
-use crate::editor::entry::{Typing, shown};
-use crate::editor::menu::MENU;
+use crate::Safe;
+use crate::entry::{Typing, shown};
+use crate::menu::MENU;
 
 /// What the editor is asked to do that reedline does not.
 pub(crate) const EDIT: &str = "edit";

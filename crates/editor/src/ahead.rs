@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use converse_text::clusters;
 
-use crate::editor::entry::{is_continued, is_open};
+use crate::entry::{is_continued, is_open};
 
 /// Bytes of all that waits, a paste of several lines counting twice; what is typed beyond it is lost.
 const MOST: usize = 8 * 1024 * 1024;
@@ -110,7 +110,7 @@ impl TypedAhead {
     }
 
     /// Others read the keyboard from now on: a key that has not ended is none, and a paste ends here.
-    pub(crate) fn settles(&mut self) {
+    pub fn settles(&mut self) {
         let open = std::mem::take(&mut self.open);
         if let Some(inner) = open.strip_prefix(PASTE_BEGINS).filter(|_| !self.discards) {
             self.presses(Key::Paste(pasted(without_begun_end(inner))));
@@ -120,7 +120,7 @@ impl TypedAhead {
     }
 
     /// Returns how long it is worth waiting for the next bytes of what has begun; `None` if nothing has.
-    pub(crate) fn awaits(&self) -> Option<Duration> {
+    pub fn awaits(&self) -> Option<Duration> {
         if self.is_pasting() {
             return Some(REST_OF_PASTE);
         }

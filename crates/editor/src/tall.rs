@@ -3,8 +3,8 @@
 
 use converse_text::width;
 
-use crate::editor::entry::Typing;
-use crate::editor::terminal::says;
+use crate::entry::Typing;
+use crate::terminal::says;
 
 /// Columns before the text of a line, but for the first.
 const INDENT: usize = 2;

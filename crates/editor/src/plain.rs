@@ -12,11 +12,11 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
 
-use crate::editor::entry::{is_continued, is_open, joined, unfenced};
-use crate::editor::prompt::Prompt;
-use crate::editor::rich::Outcome;
-use crate::editor::terminal::{columns, says, waits, without_keys};
-use crate::editor::{Draft, Read, Safe};
+use crate::entry::{is_continued, is_open, joined, unfenced};
+use crate::prompt::Prompt;
+use crate::rich::Outcome;
+use crate::terminal::{columns, says, waits, without_keys};
+use crate::{Draft, Read, Safe};
 
 const CTRL_C: u8 = 3;
 const LONGEST: usize = 4 * 1024 * 1024;

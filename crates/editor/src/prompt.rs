@@ -6,9 +6,9 @@ use std::sync::Arc;
 use converse_text::shorten;
 use reedline::{Color, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, PromptViMode};
 
-use crate::editor::Safe;
-use crate::editor::entry::Typing;
-use crate::editor::terminal;
+use crate::Safe;
+use crate::entry::Typing;
+use crate::terminal;
 
 /// The words before the line: who answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

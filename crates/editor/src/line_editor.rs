@@ -1,5 +1,6 @@
 //! The editor as the rest of the program sees it: a thread of its own that reads when asked to.
 
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,15 +12,14 @@ use rustix::process::Signal as Kill;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use crate::editor::entry::{Typing, one_paste};
-use crate::editor::handover::Handover;
-use crate::editor::history::Kept;
-use crate::editor::plain::Plain;
-use crate::editor::prompt::Prompt;
-use crate::editor::rich::{Outcome, Rich};
-use crate::editor::terminal::{Modes, hung_up, says};
-use crate::editor::{Draft, Setup};
-use crate::editor::{EditorError, Read};
+use crate::entry::{Typing, one_paste};
+use crate::handover::Handover;
+use crate::history::Kept;
+use crate::plain::Plain;
+use crate::prompt::Prompt;
+use crate::rich::{Outcome, Rich};
+use crate::terminal::{Modes, hung_up, says};
+use crate::{Draft, EditorError, Read, Setup};
 
 /// How long the thread may take to leave the terminal as it was. It is never waited for longer: a terminal that hangs
 /// does not keep the program.
@@ -155,7 +155,11 @@ impl Editor {
     }
 }
 
-converse_host::opaque_debug!(Editor);
+impl fmt::Debug for Editor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Editor").finish_non_exhaustive()
+    }
+}
 
 impl Drop for Editor {
     fn drop(&mut self) {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use reedline::{Color, Hinter, History, SearchQuery};
 
-use crate::editor::Safe;
-use crate::editor::complete::Complete;
-use crate::editor::entry::Typing;
+use crate::Safe;
+use crate::complete::Complete;
+use crate::entry::Typing;
 
 /// Longer lines are not searched for in the history at each key.
 const LONGEST: usize = 1024;

@@ -1,8 +1,20 @@
 //! The line that a person types.
 //!
 //! [`Editor`] reads entries, one at a time, on a thread of its own: with history, completion, hints and pasted text where
-//! the terminal can show them, else plainly, line by line and without a single escape sequence. The library that draws
-//! (reedline) is known to this crate alone, so that another one could take its place.
+//! the terminal can show them, else plainly, line by line and without a single escape sequence. [`TypedAhead`] makes
+//! entries of the keys that are pressed while nothing reads them. The library that draws (reedline) is known to this crate
+//! alone, so that another one could take its place.
+//!
+//! ```
+//! use std::time::Instant;
+//!
+//! let mut typed = converse_editor::TypedAhead::default();
+//! typed.hears(b"hello\rand", Instant::now());
+//! let sent = typed.take_next().unwrap_or_default();
+//! assert_eq!((sent.text.as_str(), sent.is_sent), ("hello", true));
+//! let begun = typed.take_next().unwrap_or_default();
+//! assert_eq!((begun.text.as_str(), begun.is_sent), ("and", false));
+//! ```
 
 mod ahead;
 mod complete;
@@ -22,12 +34,13 @@ mod tall;
 mod terminal;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use ahead::{Draft, TypedAhead};
 pub use complete::{Complete, Mark, Nature, Suggestion};
-pub(crate) use entry::{FENCE, is_reserved};
+pub use entry::{FENCE, is_reserved};
 pub use handover::{Handover, HandoverGuard};
 pub use line_editor::Editor;
 pub use outer::edited;
@@ -96,4 +109,8 @@ pub struct Setup {
     pub clean: Clean,
 }
 
-converse_host::opaque_debug!(Setup);
+impl fmt::Debug for Setup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setup").finish_non_exhaustive()
+    }
+}

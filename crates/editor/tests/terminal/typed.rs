@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use converse_terminal::editor::{
-    Complete, Editor, EditorError, Mark, Nature, Prompt, Read, Setup, Suggestion,
-};
+use converse_editor::{Complete, Editor, EditorError, Mark, Nature, Prompt, Read, Setup, Suggestion};
 
 /// Knows three commands.
 struct Commands;

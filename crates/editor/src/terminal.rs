@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::render::output;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
 /// How long a terminal may take to say where its cursor is; ssh across the world takes a third of it.
 const ANSWER: Duration = Duration::from_secs(1);
@@ -15,7 +14,7 @@ const ANSWER: Duration = Duration::from_secs(1);
 const LOOKS: Duration = Duration::from_secs(1);
 const MOST_TYPED: usize = 64 * 1024;
 
-/// The modes a terminal had before anything was read. Restored when the last [`crate::editor::Editor`] goes; a program that ends
+/// The modes a terminal had before anything was read. Restored when the last [`crate::Editor`] goes; a program that ends
 /// without unwinding restores them itself.
 #[derive(Debug, Clone)]
 pub struct Modes {
@@ -153,7 +152,8 @@ pub(crate) fn without_keys(text: &str) -> String {
 
 /// The width of the terminal; 80 if unknown.
 pub(crate) fn columns() -> usize {
-    output::columns(stderr()).unwrap_or(80)
+    let columns = tcgetwinsize(stderr()).map_or(0, |size| usize::from(size.ws_col));
+    if columns > 0 { columns } else { 80 }
 }
 
 /// A line of our own to the person.

@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use reedline::{EditCommand, History as _, Reedline, Signal, ValidationResult, Validator};
 
-use crate::editor::entry::{Typing, one_paste, shown};
-use crate::editor::handover::Handover;
-use crate::editor::highlight::Colours;
-use crate::editor::hints::Hints;
-use crate::editor::history::Kept;
-use crate::editor::keys::{EDIT, Guarded, SUSPEND};
-use crate::editor::menu::{Offers, menu};
-use crate::editor::outer;
-use crate::editor::prompt::{Prompt, Shown};
-use crate::editor::terminal::{Modes, says};
-use crate::editor::{Draft, Read, Setup};
+use crate::entry::{Typing, one_paste, shown};
+use crate::handover::Handover;
+use crate::highlight::Colours;
+use crate::hints::Hints;
+use crate::history::Kept;
+use crate::keys::{EDIT, Guarded, SUSPEND};
+use crate::menu::{Offers, menu};
+use crate::outer;
+use crate::prompt::{Prompt, Shown};
+use crate::terminal::{Modes, says};
+use crate::{Draft, Read, Setup};
 
 /// What came of a wait for an entry.
 pub(crate) enum Outcome {

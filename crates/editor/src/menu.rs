@@ -7,9 +7,9 @@ use reedline::{
     MenuSettings, Painter, ReedlineMenu, Span, Suggestion,
 };
 
-use crate::editor::Safe;
-use crate::editor::complete::{self, Complete};
-use crate::editor::prompt::{SIGN, SIGN_ASCII};
+use crate::Safe;
+use crate::complete::{self, Complete};
+use crate::prompt::{SIGN, SIGN_ASCII};
 
 pub(crate) const MENU: &str = "completions";
 

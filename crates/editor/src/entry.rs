@@ -6,10 +6,10 @@
 
 use parking_lot::Mutex;
 
-use crate::editor::Safe;
+use crate::Safe;
 
 /// Opens and closes a block.
-pub(crate) const FENCE: &str = "\"\"\"";
+pub const FENCE: &str = "\"\"\"";
 
 /// Shown for a tab in the line, for the editor counts columns and a tab has no fixed number of them.
 pub(crate) const TAB: char = '␉';
@@ -155,7 +155,7 @@ impl Typing {
 }
 
 /// Returns whether the line has the character only for what stands for another.
-pub(crate) fn is_reserved(c: char) -> bool {
+pub fn is_reserved(c: char) -> bool {
     matches!(c, TAB | MARK)
 }
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use reedline::{AbbrExpandContext, Color, Highlighter, StyledText};
 
-use crate::editor::Safe;
-use crate::editor::complete::{Complete, Nature};
-use crate::editor::entry::Typing;
-use crate::editor::tall::make_room;
+use crate::Safe;
+use crate::complete::{Complete, Nature};
+use crate::entry::Typing;
+use crate::tall::make_room;
 
 /// Longer entries are pasted text: nothing in them is looked at.
 const LONGEST: usize = 4096;

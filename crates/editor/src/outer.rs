@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn an_editor_gets_the_environment_without_its_secrets() {
         let (edited, _) = run("echo \"${PATH:+path} ${CARGO_PKG_NAME-}.\" > \"$1\"", "first");
-        assert_eq!(edited.as_deref(), Ok("path converse-terminal."));
+        assert_eq!(edited.as_deref(), Ok("path converse-editor."));
         for (name, value, withheld) in [
             ("DB_PASS", "swordfish", true),
             ("GITHUB_PAT", "swordfish", true),
