@@ -19,7 +19,7 @@ const ESCAPE_ALONE: Duration = Duration::from_millis(50);
 /// A key of several bytes whose end does not come for so long never ends.
 const KEY_LOST: Duration = Duration::from_millis(500);
 /// How long it is waited for the next bytes of a paste that has begun.
-const REST_OF_PASTE: Duration = Duration::from_secs(2);
+const REST_OF_PASTE: Duration = Duration::from_secs(30);
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
 
@@ -98,7 +98,7 @@ impl TypedAhead {
     /// Nothing has come since the last bytes: an escape that has been there alone for a while is the key Esc, which
     /// this returns, and a key that is not whole by now is none.
     pub fn pauses(&mut self, now: Instant) -> bool {
-        let quiet = self.came.map_or(Duration::ZERO, |came| now.saturating_duration_since(came));
+        let quiet = self.quiet(now);
         if self.is_pasting() || quiet < ESCAPE_ALONE {
             return false;
         }
@@ -119,16 +119,19 @@ impl TypedAhead {
         self.came = None;
     }
 
-    /// Returns how long it is worth waiting for the next bytes of what has begun; `None` if nothing has.
-    pub fn awaits(&self) -> Option<Duration> {
-        if self.is_pasting() {
-            return Some(REST_OF_PASTE);
-        }
-        (!self.open.is_empty()).then_some(ESCAPE_ALONE)
+    /// Returns whether a key or paste has begun whose next bytes are still to be expected.
+    pub fn awaits(&self, now: Instant) -> bool {
+        let within = if self.is_pasting() { REST_OF_PASTE } else { ESCAPE_ALONE };
+        (self.is_pasting() || !self.open.is_empty()) && self.quiet(now) < within
     }
 
-    fn is_pasting(&self) -> bool {
+    /// Returns whether a paste has begun and not ended.
+    pub fn is_pasting(&self) -> bool {
         self.discards || self.open.starts_with(PASTE_BEGINS)
+    }
+
+    fn quiet(&self, now: Instant) -> Duration {
+        self.came.map_or(Duration::ZERO, |came| now.saturating_duration_since(came))
     }
 
     fn next_key(&self) -> Option<(Key, usize)> {
@@ -378,6 +381,10 @@ mod tests {
             self.typed.pauses(self.now)
         }
 
+        fn awaits(&self) -> bool {
+            self.typed.awaits(self.now)
+        }
+
         fn next(&mut self) -> Option<Draft> {
             self.typed.take_next()
         }
@@ -475,7 +482,7 @@ mod tests {
             typed.now += Duration::from_millis(step % 7);
             if step % 50 == 0 {
                 typed.typed.settles();
-                assert_eq!(typed.typed.awaits(), None);
+                assert!(!typed.awaits());
                 while typed.next().is_some() {}
                 assert_eq!(typed.typed.bytes, 0);
             }
@@ -518,9 +525,11 @@ mod tests {
         for begun in [&b"\x1b"[..], b"\x1b[", b"\x1b[1;", b"\x1bO", b"\x1b]11;", b"\xe6"] {
             let mut typed = Typist::new();
             assert!(!typed.hears(begun));
-            assert_eq!(typed.typed.awaits(), Some(ESCAPE_ALONE));
+            assert!(typed.awaits());
+            typed.now += ESCAPE_ALONE;
+            assert!(!typed.awaits());
             typed.typed.settles();
-            assert!(typed.typed.awaits().is_none() && !typed.pauses(ESCAPE_ALONE), "{begun:?}");
+            assert!(!typed.awaits() && !typed.pauses(ESCAPE_ALONE), "{begun:?}");
             assert!(!typed.hears(b"x\r"));
             assert_eq!(typed.next(), Some(draft("x", true)), "{begun:?}");
         }
@@ -532,11 +541,13 @@ mod tests {
             let mut typed = Typist::new();
             typed.hears(format!("\x1b[200~one\rtwo{end}").as_bytes());
             assert!(!typed.pauses(KEY_LOST));
-            assert_eq!(typed.typed.awaits(), Some(REST_OF_PASTE));
+            assert!(typed.awaits());
+            typed.now += REST_OF_PASTE;
+            assert!(!typed.awaits() && typed.typed.is_pasting());
             typed.typed.settles();
             let pastes = vec!["one\ntwo".to_owned()];
             let expected = Draft { text: "one\ntwo".to_owned(), pastes, is_sent: false };
-            assert_eq!((typed.typed.awaits(), typed.next()), (None, Some(expected)));
+            assert_eq!((typed.awaits(), typed.next()), (false, Some(expected)));
             typed.hears(b"x\r");
             assert_eq!(typed.next(), Some(draft("x", true)));
         }
@@ -548,7 +559,7 @@ mod tests {
         typed.hears(b"a\x1b[200~");
         typed.hears(&vec![b'x'; LONGEST_PASTE]);
         assert!(!typed.hears(b"\r/allow *\r\x1b") && !typed.pauses(KEY_LOST));
-        assert_eq!(typed.typed.awaits(), Some(REST_OF_PASTE));
+        assert!(typed.awaits());
         assert!(!typed.hears(b"[20") && !typed.hears(b"1~b\r"));
         assert_eq!((typed.next(), typed.next()), (Some(draft("ab", true)), None));
         // One that is left to others is over, too.

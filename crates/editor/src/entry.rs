@@ -37,6 +37,10 @@ struct State {
     behind: Option<String>,
     /// The pastes of several lines in it, and the earlier entries of several lines: as they are sent.
     pastes: Vec<String>,
+    /// Text of a paste may have been cut, from this entry or an earlier one.
+    has_cut: bool,
+    /// Text that may be of a paste was put back.
+    has_yanked: bool,
     /// The history is asked for a hint, which puts nothing into the line.
     hints: bool,
     /// It fills the screen.
@@ -47,7 +51,9 @@ struct State {
 
 impl Typing {
     pub(crate) fn begins(&self) {
-        *self.0.lock() = State::default();
+        let mut state = self.0.lock();
+        // What was cut can be put into a later entry.
+        *state = State { has_cut: state.has_cut, ..State::default() };
     }
 
     /// The line as it is now.
@@ -69,6 +75,26 @@ impl Typing {
 
     pub(crate) fn pastes(&self) -> Vec<String> {
         self.0.lock().pastes.clone()
+    }
+
+    /// Text of the line may be cut.
+    pub(crate) fn cuts(&self) {
+        let mut state = self.0.lock();
+        state.has_cut |= !state.pastes.is_empty();
+    }
+
+    /// What was cut last is put back.
+    pub(crate) fn yanks(&self) {
+        let mut state = self.0.lock();
+        state.has_yanked |= state.has_cut;
+    }
+
+    /// The entry is sent or left, with this text. Which part of it was yanked is not known: all of it counts as a paste.
+    pub(crate) fn ends(&self, meant: &str) {
+        let mut state = self.0.lock();
+        if state.has_yanked {
+            state.pastes.extend(one_paste(meant));
+        }
     }
 
     /// The line is about to be drawn, with so many rows of it above the cursor. Returns how many there are now, if it
@@ -360,6 +386,26 @@ mod tests {
             typing.recalls(entry);
         }
         assert_eq!(typing.pastes(), ["two\n@lines\t"]);
+    }
+
+    #[test]
+    fn what_was_cut_from_a_paste_is_one_where_it_is_put_back() {
+        let typing = Typing::default();
+        for text in ["typed", "two\nlines"] {
+            typing.cuts();
+            typing.yanks();
+            typing.ends(text);
+            assert!(typing.pastes().is_empty(), "nothing was pasted");
+        }
+        typing.pastes_in("one\n@a");
+        typing.cuts();
+        typing.begins();
+        typing.ends("not\nyanked");
+        typing.yanks();
+        typing.ends("one line");
+        assert!(typing.pastes().is_empty());
+        typing.ends("see\n@a");
+        assert_eq!(typing.pastes(), ["see\n@a"]);
     }
 
     #[test]

@@ -45,7 +45,18 @@ impl Guarded {
         let (text, is_pasted) = match &command {
             EditCommand::InsertString(text) => (text.clone(), true),
             EditCommand::InsertChar(c) | EditCommand::ReplaceChar(c) => (c.to_string(), false),
-            _ => return command,
+            EditCommand::PasteCutBufferBefore
+            | EditCommand::PasteCutBufferAfter
+            | EditCommand::PasteAtSelectionEdge { .. }
+            | EditCommand::Paste => {
+                self.typing.yanks();
+                return command;
+            }
+            // Most of the others cut.
+            _ => {
+                self.typing.cuts();
+                return command;
+            }
         };
         let kept = shown(&text, self.safe);
         if is_pasted {
@@ -54,25 +65,36 @@ impl Guarded {
         self.typing.gains(&kept, is_pasted);
         if kept == text { command } else { EditCommand::InsertString(kept) }
     }
+
+    /// Those within others too: vi makes one event of several.
+    fn guarded_event(&self, event: ReedlineEvent) -> ReedlineEvent {
+        let all =
+            |events: Vec<ReedlineEvent>| events.into_iter().map(|event| self.guarded_event(event)).collect();
+        match event {
+            ReedlineEvent::Edit(commands) => {
+                ReedlineEvent::Edit(commands.into_iter().map(|command| self.guarded(command)).collect())
+            }
+            ReedlineEvent::Multiple(events) => ReedlineEvent::Multiple(all(events)),
+            ReedlineEvent::UntilFound(events) => ReedlineEvent::UntilFound(all(events)),
+            ReedlineEvent::CtrlC => {
+                self.typing.breaks_off();
+                ReedlineEvent::CtrlC
+            }
+            event => event,
+        }
+    }
 }
 
 impl EditMode for Guarded {
     fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
         let was_chord = std::mem::take(&mut self.is_chord);
         match self.inner.parse_event(event) {
-            ReedlineEvent::Edit(commands) => {
-                ReedlineEvent::Edit(commands.into_iter().map(|command| self.guarded(command)).collect())
-            }
             event if event == host(CHORD) => {
                 self.is_chord = true;
                 ReedlineEvent::None
             }
             event if was_chord && event == line_end() => host(EDIT),
-            ReedlineEvent::CtrlC => {
-                self.typing.breaks_off();
-                ReedlineEvent::CtrlC
-            }
-            event => event,
+            event => self.guarded_event(event),
         }
     }
 

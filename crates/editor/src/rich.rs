@@ -68,7 +68,7 @@ impl Rich {
                 Signal::Success(text) => {
                     // Saved at once, so that it can be recalled after any failure.
                     let _ = self.history.clone().sync();
-                    return Ok(Outcome::Read(Read::Line(self.typing.meant(&text))));
+                    return Ok(Outcome::Read(Read::Line(self.ended(&text))));
                 }
                 Signal::CtrlC if self.typing.has_something() => {
                     after_keys = true;
@@ -99,7 +99,14 @@ impl Rich {
 
     /// What is typed so far.
     fn draft(&self, text: &str) -> Draft {
-        Draft { text: self.typing.meant(text), pastes: self.typing.pastes(), is_sent: false }
+        Draft { text: self.ended(text), pastes: self.typing.pastes(), is_sent: false }
+    }
+
+    /// What is meant by the text of an entry that is sent or left.
+    fn ended(&self, text: &str) -> String {
+        let meant = self.typing.meant(text);
+        self.typing.ends(&meant);
+        meant
     }
 
     /// With this text, and with what came in one breath with the Ctrl-C that ended the line before it.

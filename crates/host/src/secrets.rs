@@ -79,7 +79,7 @@ impl Redactor {
     }
 
     /// Redacts a line that may be one of several lines of a key.
-    pub(crate) fn clean_line(&self, line: &str) -> String {
+    pub fn clean_line(&self, line: &str) -> String {
         self.0.read().line_finder().redacted(line).unwrap_or_else(|| line.to_owned())
     }
 

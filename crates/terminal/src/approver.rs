@@ -70,6 +70,7 @@ impl TerminalApprover {
             pending,
             place: (index + 1, count),
             who,
+            redactor: self.progress.redactor(),
         });
         let places: Vec<QuestionText<'_>> = places.collect();
         if open.len() > 1 {

@@ -27,7 +27,7 @@ mod attention;
 mod stopping;
 
 pub use attention::Attention;
-pub(crate) use attention::attend;
+pub(crate) use attention::{Attended, attend};
 
 /// Time to tidy up: running tools have two seconds of grace, servers five to end. What else waits at the end waits beside
 /// them, or for the rest of it.

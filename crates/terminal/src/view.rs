@@ -27,10 +27,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use converse_engine::{Event, Sink, SinkError};
-use futures_util::FutureExt as _;
 use parking_lot::{Mutex, MutexGuard};
-use tokio::sync::Notify;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio_util::sync::CancellationToken;
 
 use crate::console::OutputStyle;
 use crate::render::quoted::columns;
@@ -49,6 +48,8 @@ use view_state::{Kind, ViewState, Wait};
 const PICTURE: Duration = Duration::from_millis(33);
 /// The least time between two paints, shorter than [`PICTURE`] because clocks may be early.
 const BETWEEN: Duration = Duration::from_millis(28);
+/// How long a paste may take that has begun before others read the keyboard.
+const LONGEST_PASTE: Duration = Duration::from_secs(300);
 
 /// The one writer of everything but answers to a terminal.
 pub struct TerminalView {
@@ -59,16 +60,22 @@ pub struct TerminalView {
     redactor: Redactor,
     modes: Arc<TerminalModes>,
     reasoning: AtomicBool,
-    /// Esc was pressed in a turn.
-    escape: Notify,
-    /// The terminal could not be written to in a turn.
-    loss: Notify,
+    turn: Mutex<TurnSigns>,
     /// Held for a question together with its answer.
     floor: tokio::sync::Mutex<()>,
     state: Mutex<State>,
 }
 
 converse_host::opaque_debug!(TerminalView);
+
+/// What a turn is broken off for. Each turn has its own, so that what comes at the end of one is not for the next.
+#[derive(Debug, Default)]
+struct TurnSigns {
+    /// Esc was pressed.
+    escape: CancellationToken,
+    /// The terminal could not be written to.
+    loss: CancellationToken,
+}
 
 /// Where a view writes, and how.
 struct Output {
@@ -121,8 +128,7 @@ impl TerminalView {
             redactor,
             modes: Arc::default(),
             reasoning: AtomicBool::new(false),
-            escape: Notify::new(),
-            loss: Notify::new(),
+            turn: Mutex::default(),
             floor: tokio::sync::Mutex::default(),
             state: Mutex::default(),
         }
@@ -147,6 +153,10 @@ impl TerminalView {
         self.first.style.look(columns())
     }
 
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
     /// Restores the terminal; may be called from any thread.
     pub(crate) fn modes(&self) -> Arc<TerminalModes> {
         Arc::clone(&self.modes)
@@ -157,7 +167,7 @@ impl TerminalView {
         let mut state = self.lock();
         state.main.begin(&self.frame());
         (state.in_turn, state.keeps_keys) = (true, true);
-        let _ = self.escape.notified().now_or_never();
+        *self.turn.lock() = TurnSigns::default();
         self.hold_echo(&state);
     }
 
@@ -203,12 +213,13 @@ impl TerminalView {
             self.hold_echo(&state);
         }
         let done = self.during(work).await;
-        self.free_keyboard();
+        self.free_keyboard().await;
         done
     }
 
     /// A line editor reads the keyboard now, which restores the modes of the terminal.
-    pub(crate) fn hand_over_keyboard(&self) {
+    pub(crate) async fn hand_over_keyboard(&self) {
+        self.keys_end().await;
         let mut state = self.lock();
         state.keeps_keys = false;
         if self.modes.hand_over().is_some() {
@@ -218,17 +229,30 @@ impl TerminalView {
     }
 
     /// Others read the keyboard now. What was typed by then is in [`TerminalView::next_draft`].
-    pub(crate) fn free_keyboard(&self) {
+    pub(crate) async fn free_keyboard(&self) {
+        self.keys_end().await;
         let mut state = self.lock();
         state.keeps_keys = false;
-        self.free_echo();
+        if self.modes.hand_over_and_restore() {
+            let _ = self.output().surface.write(PASTES_AS_KEYS);
+        }
         let _ = self.show(&mut state);
+    }
+
+    /// Waits for the end of a key or paste that has begun, for its rest would be keys for those who read next. Nothing is
+    /// locked meanwhile.
+    async fn keys_end(&self) {
+        let began = Instant::now();
+        while self.modes.awaits_keys() && began.elapsed() < LONGEST_PASTE {
+            let _ = self.show(&mut self.lock());
+            sleep(PICTURE).await;
+        }
     }
 
     /// Shows what has come since the last paint, and the next frame of what moves.
     pub(crate) fn tick(&self) {
         if self.modes.hear_keys() {
-            self.escape.notify_one();
+            self.turn.lock().escape.cancel();
         }
         let mut state = self.lock();
         if !self.is_just_painted(&state) {
@@ -414,7 +438,7 @@ impl Sink for TerminalView {
         let heard = self.hear(None, event);
         if heard.is_err() && self.output().keyboard && self.lock().in_turn {
             // The turn is broken off, which records the results of calls that run; an error here would not.
-            self.loss.notify_one();
+            self.turn.lock().loss.cancel();
             return Ok(());
         }
         heard

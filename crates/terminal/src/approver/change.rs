@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use super::shown::{self, Much};
 use super::visible::visible;
 use crate::screen::{Line, Look, Style, Tone, broken};
+use converse_host::secrets::Redactor;
 
 /// Bytes of a file that is compared.
 const MOST_BYTES: u64 = 1024 * 1024;
@@ -72,7 +73,13 @@ impl FileChange {
     }
 
     /// The path first, then what changes; and whether there is more.
-    pub(super) fn lines(&self, arguments: &Map<String, Value>, look: &Look, much: Much) -> (Vec<Line>, bool) {
+    pub(super) fn lines(
+        &self,
+        arguments: &Map<String, Value>,
+        look: &Look,
+        much: Much,
+        redactor: &Redactor,
+    ) -> (Vec<Line>, bool) {
         let is_path = |name: &str| name == "path";
         let part = |is_in: &dyn Fn(&str, &Value) -> bool| {
             let named = arguments.iter().filter(|(name, value)| is_in(name, value));
@@ -92,7 +99,7 @@ impl FileChange {
         let is_usual = |value: &Value| *value == Value::Bool(false) || *value == "utf-8";
         let (others, _) = part(&|name, value| !is_path(name) && !TEXTS.contains(&name) && !is_usual(value));
         lines.extend(others);
-        let (changed, cut) = compared(old, new, look, much);
+        let (changed, cut) = Comparison { look, redactor }.lines(old, new, much);
         let is_long = changed.len() > Much::first().lines();
         lines.extend(changed);
         if much == Much::All && is_long {
@@ -121,77 +128,97 @@ fn edited(before: &str, (old, new): (&str, &str), all: bool) -> Option<(String, 
     Some((before, after))
 }
 
-/// The lines that differ, with some around them, and whether there are more.
-fn compared(old: &str, new: &str, look: &Look, much: Much) -> (Vec<Line>, bool) {
-    let difference = Difference::between(old, new);
-    let all: Vec<(Side, &str)> = difference.lines().collect();
-    let count = |wanted: Side| all.iter().filter(|(side, _)| *side == wanted).count();
-    let sums = format!("  {} removed, {} added", counted(count(Side::Old), "line"), count(Side::New));
-    let mut lines = vec![Line::toned(Tone::Dim, &sums)];
-    let (mut at, mut hidden) = (0, 0);
-    while let Some((side, line)) = all.get(at) {
-        if lines.len() > much.lines() {
-            break;
-        }
-        if *side != Side::Both {
-            let group = all.get(at..).unwrap_or_default();
-            let length = group.iter().position(|(side, _)| *side == Side::Both).unwrap_or(group.len());
-            let room = much.lines().saturating_sub(lines.len()).saturating_add(1);
-            lines.extend(replaced(group.get(..length).unwrap_or_default(), look, room));
-            at += length;
-            continue;
-        }
-        let around = all.get(at.saturating_sub(CONTEXT)..).unwrap_or_default();
-        let mut around = around.iter().take(CONTEXT + 1 + at.min(CONTEXT));
-        if much == Much::All || around.any(|(side, _)| *side != Side::Both) {
-            lines.extend(gutter(" ", Tone::Dim, Line::toned(Tone::Dim, &shape(line)), look));
-            at += 1;
-            continue;
-        }
-        let rest = all.get(at..).unwrap_or_default();
-        let next = rest.iter().position(|(side, _)| *side != Side::Both);
-        let skipped = next.map_or(rest.len(), |next| next.saturating_sub(CONTEXT).max(1));
-        lines.push(Line::toned(
-            Tone::Dim,
-            &format!("    {} {}", look.either("⋮", ":"), counted(skipped, "unchanged line")),
-        ));
-        hidden += skipped;
-        at += skipped;
-    }
-    let left = all.len() - at;
-    let more = lines.len().saturating_sub(much.lines().saturating_add(1));
-    lines.truncate(much.lines().saturating_add(1));
-    if left + more > 0 {
-        let sign = look.either("…", "...");
-        lines.push(shown::rest(&format!("{sign} {} more lines: v = view all", left + more)));
-    }
-    if old.ends_with('\n') != new.ends_with('\n') {
-        let verb = if new.ends_with('\n') { "adds" } else { "removes" };
-        lines.push(Line::plain(&format!("  {verb} the line break at the end")));
-    }
-    (lines, left + more + hidden > 0)
+/// How two texts are compared. The first one may be of a file, whose keys are not shown.
+#[derive(Clone, Copy)]
+struct Comparison<'a> {
+    look: &'a Look,
+    redactor: &'a Redactor,
 }
 
-/// Lines that are replaced, with the words that differ. What follows the first `room` rows is shown as it is.
-fn replaced(group: &[(Side, &str)], look: &Look, room: usize) -> Vec<Line> {
-    let of =
-        |wanted: Side| group.iter().filter(move |(side, _)| *side == wanted).map(|(_, line)| shape(line));
-    let (old, new): (Vec<String>, Vec<String>) = (of(Side::Old).collect(), of(Side::New).collect());
-    let mut lines = Vec::new();
-    for (ours, theirs, sign, tone) in [(&old, &new, "-", Tone::Removed), (&new, &old, "+", Tone::Added)] {
-        for (at, line) in ours.iter().enumerate() {
-            let marked = match theirs.get(at) {
-                Some(other)
-                    if lines.len() < room && at < MOST_MARKED && line.len().max(other.len()) <= LONGEST =>
-                {
-                    marked(other, line, tone)
-                }
-                _ => Line::toned(tone, line),
-            };
-            lines.extend(gutter(sign, tone, marked, look));
+impl Comparison<'_> {
+    /// The lines that differ, with some around them, and whether there are more.
+    fn lines(self, old: &str, new: &str, much: Much) -> (Vec<Line>, bool) {
+        let look = self.look;
+        let difference = Difference::between(old, new);
+        let all: Vec<(Side, &str)> = difference.lines().collect();
+        let count = |wanted: Side| all.iter().filter(|(side, _)| *side == wanted).count();
+        let sums = format!("  {} removed, {} added", counted(count(Side::Old), "line"), count(Side::New));
+        let mut lines = vec![Line::toned(Tone::Dim, &sums)];
+        let (mut at, mut hidden) = (0, 0);
+        while let Some((side, line)) = all.get(at) {
+            if lines.len() > much.lines() {
+                break;
+            }
+            if *side != Side::Both {
+                let group = all.get(at..).unwrap_or_default();
+                let length = group.iter().position(|(side, _)| *side == Side::Both).unwrap_or(group.len());
+                let room = much.lines().saturating_sub(lines.len()).saturating_add(1);
+                lines.extend(self.replaced(group.get(..length).unwrap_or_default(), room));
+                at += length;
+                continue;
+            }
+            let around = all.get(at.saturating_sub(CONTEXT)..).unwrap_or_default();
+            let mut around = around.iter().take(CONTEXT + 1 + at.min(CONTEXT));
+            if much == Much::All || around.any(|(side, _)| *side != Side::Both) {
+                lines.extend(gutter(" ", Tone::Dim, Line::toned(Tone::Dim, &self.shape(*side, line)), look));
+                at += 1;
+                continue;
+            }
+            let rest = all.get(at..).unwrap_or_default();
+            let next = rest.iter().position(|(side, _)| *side != Side::Both);
+            let skipped = next.map_or(rest.len(), |next| next.saturating_sub(CONTEXT).max(1));
+            lines.push(Line::toned(
+                Tone::Dim,
+                &format!("    {} {}", look.either("⋮", ":"), counted(skipped, "unchanged line")),
+            ));
+            hidden += skipped;
+            at += skipped;
         }
+        let left = all.len() - at;
+        let more = lines.len().saturating_sub(much.lines().saturating_add(1));
+        lines.truncate(much.lines().saturating_add(1));
+        if left + more > 0 {
+            let sign = look.either("…", "...");
+            lines.push(shown::rest(&format!("{sign} {} more lines: v = view all", left + more)));
+        }
+        if old.ends_with('\n') != new.ends_with('\n') {
+            let verb = if new.ends_with('\n') { "adds" } else { "removes" };
+            lines.push(Line::plain(&format!("  {verb} the line break at the end")));
+        }
+        (lines, left + more + hidden > 0)
     }
-    lines
+
+    /// Lines that are replaced, with the words that differ. What follows the first `room` rows is shown as it is.
+    fn replaced(self, group: &[(Side, &str)], room: usize) -> Vec<Line> {
+        let of = |wanted: Side| {
+            let lines = group.iter().filter(move |(side, _)| *side == wanted);
+            lines.map(move |(side, line)| self.shape(*side, line))
+        };
+        let (old, new): (Vec<String>, Vec<String>) = (of(Side::Old).collect(), of(Side::New).collect());
+        let mut lines = Vec::new();
+        for (ours, theirs, sign, tone) in [(&old, &new, "-", Tone::Removed), (&new, &old, "+", Tone::Added)] {
+            for (at, line) in ours.iter().enumerate() {
+                let marked = match theirs.get(at) {
+                    Some(other)
+                        if lines.len() < room
+                            && at < MOST_MARKED
+                            && line.len().max(other.len()) <= LONGEST =>
+                    {
+                        marked(other, line, tone)
+                    }
+                    _ => Line::toned(tone, line),
+                };
+                lines.extend(gutter(sign, tone, marked, self.look));
+            }
+        }
+        lines
+    }
+
+    /// In a shape that hides nothing. What the model wrote is shown as it runs.
+    fn shape(self, side: Side, line: &str) -> String {
+        let line = line.trim_end_matches('\n');
+        visible(&if side == Side::New { line.to_owned() } else { self.redactor.clean_line(line) }, true)
+    }
 }
 
 /// The line with the words in bold that the other one does not have.
@@ -202,10 +229,6 @@ fn marked(other: &str, line: &str, tone: Tone) -> Line {
         marked.push(Style { tone, strong: side == Side::New, ..Style::default() }, word);
     }
     marked
-}
-
-fn shape(line: &str) -> String {
-    visible(line.trim_end_matches('\n'), true)
 }
 
 /// Behind a sign and a bar, in as many rows as the line takes.
@@ -223,10 +246,18 @@ fn gutter(sign: &str, tone: Tone, line: Line, look: &Look) -> Vec<Line> {
 
 #[cfg(test)]
 mod tests {
+    use converse_host::secrets::Secret;
+
     use super::*;
 
+    fn compared(old: &str, new: &str, much: Much) -> (Vec<Line>, bool) {
+        let redactor = Redactor::default();
+        redactor.learn([Secret::new("sk-secret-0123456789")]);
+        Comparison { look: &Look::plain(40), redactor: &redactor }.lines(old, new, much)
+    }
+
     fn shown(old: &str, new: &str, much: Much) -> (String, bool) {
-        let (lines, cut) = compared(old, new, &Look::plain(40), much);
+        let (lines, cut) = compared(old, new, much);
         assert!(lines.iter().all(|line| line.width() <= 40), "{lines:?}");
         (lines.iter().map(|line| line.text() + "\n").collect(), cut)
     }
@@ -239,10 +270,23 @@ mod tests {
         assert_eq!(shown(&old, &new, Much::First(20)), (expected.to_owned(), true));
         let (all, cut) = shown(&old, &new, Much::All);
         assert!(!cut && all.lines().count() == 42, "{all}");
-        let (lines, _) = compared(&old, &new, &Look::plain(40), Much::All);
+        let (lines, _) = compared(&old, &new, Much::All);
         let marked = lines.iter().find(|line| line.text().contains("+")).unwrap();
         let look = Look { colour: true, ..Look::plain(40) };
         assert!(marked.painted(&look).contains("\x1b[32;1mnew"), "{:?}", marked.painted(&look));
+    }
+
+    #[test]
+    fn a_key_of_the_file_is_not_shown_and_hides_no_change() {
+        let old = "KEY=sk-secret-0123456789\nB=sk-secret-0123456789\n";
+        let (text, _) = shown(old, "KEY=sk-other\nB=sk-secret-0123456789\n", Much::First(20));
+        let marks: Vec<&str> = text.lines().skip(1).collect();
+        assert!(!text.contains("sk-secret"), "{text}");
+        assert!(marks[0].starts_with("  - │ KEY=") && marks[1] == "  + │ KEY=sk-other", "{text}");
+        assert!(marks[2].starts_with("    │ B="), "{text}");
+        // Another key in the place of one is a change.
+        let (text, _) = shown("sk-secret-0123456789\n", "sk-secret-9876543210\n", Much::First(20));
+        assert!(text.contains("+ │ sk-secret-9876543210"), "{text}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::change::FileChange;
 use super::shown::{self, Much};
 use super::visible::visible;
 use crate::render::quoted::columns;
+use converse_host::secrets::Redactor;
 use converse_text::safe_line;
 
 /// Lines of an entry of a list; a longer one is shown when it is chosen.
@@ -22,6 +23,8 @@ pub(super) struct QuestionText<'a> {
     pub(super) place: (usize, usize),
     /// Told where several models may ask.
     pub(super) who: Option<&'a str>,
+    /// For what comes from a file. What the model wrote is shown as it runs.
+    pub(super) redactor: &'a Redactor,
 }
 
 impl QuestionText<'_> {
@@ -51,7 +54,7 @@ impl QuestionText<'_> {
         lines.extend(self.pending.named_elsewhere().map(|named| Line::plain(&format!("  {named}"))));
         let change = FileChange::of(self.pending);
         let (arguments, cut) = match &change {
-            Some(change) => change.lines(self.pending.arguments(), look, much),
+            Some(change) => change.lines(self.pending.arguments(), look, much, self.redactor),
             None => shown::arguments(self.pending.arguments(), look, much),
         };
         lines.extend(arguments);

@@ -96,9 +96,16 @@ impl ReplSession<'_> {
         let end = &self.attention.end;
         let prompt = Prompt::new(self.settings.model.id.as_str());
         self.attention.passes_on();
-        match self.editor.is_plain() {
-            true => self.view.free_keyboard(),
-            false => self.view.hand_over_keyboard(),
+        let handed = async {
+            match self.editor.is_plain() {
+                true => self.view.free_keyboard().await,
+                false => self.view.hand_over_keyboard().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = end.token.cancelled() => return Err(end.failure()),
+            () = handed => {}
         }
         self.editor.begin_with(|| self.view.next_draft());
         tokio::select! {
@@ -190,7 +197,7 @@ impl ReplSession<'_> {
 
     /// The last words, and what is open is closed. `interrupted`: it ended before its time.
     pub(super) async fn leave(self, interrupted: bool) -> Result<(), Failure> {
-        self.view.free_keyboard();
+        self.view.free_keyboard().await;
         let saved = self.conversation.settled();
         let said = self.conversation.id().filter(|_| self.conversation.went_on && saved.is_ok());
         self.connected.disconnect(&self.console.context).await;

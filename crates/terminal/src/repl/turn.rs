@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use converse_canister::Canister;
 use futures_util::FutureExt as _;
-use rustix::process::{Signal, getpid, kill_process};
 
 use super::ends_all;
 use super::session::ReplSession;
 use crate::approver::{Memory, TerminalApprover};
+use crate::signals::Attended;
 use crate::view::TerminalView;
 use converse_host::attach::{self, UserInput};
 use converse_host::audit::AuditSink;
@@ -32,19 +32,16 @@ const NOTICED: Duration = Duration::from_millis(300);
 /// the key again, which leaves the program.
 pub(super) async fn with_stop_notice<T>(
     view: &TerminalView,
-    interrupt: &Interrupt,
+    attended: &Attended,
     work: impl Future<Output = T>,
 ) -> T {
+    let interrupt = &attended.interrupt;
     let told = Cell::new(None);
     let tells = async {
         tokio::select! {
             () = interrupt.token.cancelled() => {}
             () = view.lost() => interrupt.tell(HANGUP),
-            () = view.escaped() => {
-                // As the key Ctrl-C does: the next one then leaves the program.
-                let _ = kill_process(getpid(), Signal::INT);
-                interrupt.token.cancelled().await;
-            }
+            () = view.escaped() => attended.break_off(),
         }
         tokio::time::sleep(NOTICED).await;
         told.set(Some(view.wait_for("stopping; Ctrl-C again leaves at once")));
@@ -77,7 +74,7 @@ impl ReplSession<'_> {
         view.breathe();
         view.begin_turn();
         let answered = self.answered(words, &attended.interrupt).boxed_local();
-        let answered = view.during(with_stop_notice(&view, &attended.interrupt, answered)).await;
+        let answered = view.during(with_stop_notice(&view, &attended, answered)).await;
         let is_said = self.conversation.transcript().as_slice().len() > before;
         let broken = answered.as_ref().is_err_and(|failure| failure.kind == Kind::Signal(2));
         let empty = answered.is_ok() && self.conversation.says_nothing();

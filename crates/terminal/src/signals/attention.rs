@@ -10,6 +10,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use rustix::termios::{LocalModes, SpecialCodeIndex, tcgetattr};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +32,9 @@ pub struct Attention {
     pub end: Interrupt,
     hooks: Arc<Hooks>,
     current: Arc<Mutex<Option<Current>>>,
+    /// What was broken off without a signal, until the thread of signals has heard of it.
+    escaped: Arc<Mutex<Option<CancellationToken>>>,
+    escapes: Arc<Notify>,
     /// A line was asked for or read, or something was over, and no key was passed over since.
     between: Arc<AtomicBool>,
     /// It was at a terminal, and that no line is seen to be asked for since.
@@ -110,15 +114,26 @@ impl Attention {
     /// Until the program must be left; by which signal.
     async fn hears(&self, mut signals: Signals) -> u8 {
         loop {
-            let number = signals.next().await;
-            if number == SIGINT && self.came_late() {
-                continue;
-            }
-            let Some(over) = self.broken_off(number) else {
+            let number = tokio::select! {
+                number = signals.next() => Some(number),
+                () = self.escapes.notified() => None,
+            };
+            let over = match number {
+                Some(SIGINT) if self.came_late() => continue,
+                Some(number) => self.broken_off(number),
+                // It may be over by now.
+                None => match self.escaped.lock().take() {
+                    None => continue,
+                    over => over,
+                },
+            };
+            let number = number.unwrap_or(SIGINT);
+            let Some(over) = over else {
                 self.ends(number);
                 return timeout(TIDYING, signals.next()).await.unwrap_or(number);
             };
             tokio::select! {
+                biased;
                 () = over.cancelled() => {}
                 () = sleep(TIDYING) => return number,
                 again = signals.next() => {
@@ -155,6 +170,15 @@ impl Attention {
     }
 }
 
+impl Attended {
+    /// Does what SIGINT would do, for this alone: a SIGINT before it has ended leaves the program.
+    pub(crate) fn break_off(&self) {
+        self.interrupt.tell(SIGINT);
+        *self.attention.escaped.lock() = Some(self.over.clone());
+        self.attention.escapes.notify_one();
+    }
+}
+
 impl Drop for Attended {
     fn drop(&mut self) {
         self.attention.passes_on();
@@ -188,6 +212,13 @@ mod tests {
         assert!(over.is_cancelled() && !attention.end.token.is_cancelled());
         let next = attention.to_turn();
         assert!(!next.interrupt.token.is_cancelled(), "each turn begins anew");
+        next.break_off();
+        let escaped = attention.escaped.lock().clone().unwrap();
+        assert!(next.interrupt.number() == Some(2) && !escaped.is_cancelled());
+        drop(next);
+        assert!(escaped.is_cancelled(), "what comes now is not for it");
+        let next = attention.to_turn();
+        assert!(!next.interrupt.token.is_cancelled());
         attention.ends(15);
         assert_eq!((next.interrupt.number(), attention.end.number()), (Some(15), Some(15)));
         assert!(next.interrupt.token.is_cancelled());

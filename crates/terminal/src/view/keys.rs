@@ -19,12 +19,14 @@ impl TerminalView {
 
     /// Waits until Esc is pressed in a turn.
     pub(crate) async fn escaped(&self) {
-        self.escape.notified().await;
+        let escape = self.turn.lock().escape.clone();
+        escape.cancelled().await;
     }
 
     /// Waits until the terminal cannot be written to in a turn.
     pub(crate) async fn lost(&self) {
-        self.loss.notified().await;
+        let loss = self.turn.lock().loss.clone();
+        loss.cancelled().await;
     }
 
     /// The last rows of a turn: what was typed, or what a key would do.
@@ -39,6 +41,7 @@ impl TerminalView {
         let sign = frame.signs().prompt;
         let room = frame.look.width.saturating_sub(width(sign) + 1);
         rows.extend(match line {
+            _ if typed.is_pasting() => Some(Line::toned(Tone::Dim, "a paste is coming in")),
             "" if state.in_turn => Some(Line::toned(Tone::Dim, "esc interrupts")),
             "" => None,
             line => Some(Line::toned(Tone::Dim, sign).with(Tone::Plain, &end_of(line, room))),

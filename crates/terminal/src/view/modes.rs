@@ -3,7 +3,7 @@
 
 use std::io::{stdin, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use parking_lot::{Mutex, MutexGuard};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -17,9 +17,6 @@ use converse_editor::TypedAhead;
 pub(super) const BRACKET_PASTES: &str = "\x1b[?2004h";
 pub(super) const PASTES_AS_KEYS: &str = "\x1b[?2004l";
 
-/// How long it is waited in all for the end of a key or paste that has begun.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
-const NO_WAIT: Duration = Duration::ZERO;
 const MOST_AT_ONCE: usize = 1024 * 1024;
 /// POSIX's `_POSIX_VDISABLE`.
 const NO_KEY: u8 = if cfg!(target_os = "linux") { 0 } else { 0xff };
@@ -61,9 +58,14 @@ impl TerminalModes {
         if held.is_none() {
             return false;
         }
-        let (mut typed, bytes) = (self.typed.lock(), pending());
-        let now = Instant::now();
-        if bytes.is_empty() { typed.pauses(now) } else { typed.hears(&bytes, now) }
+        hear(&mut self.typed.lock())
+    }
+
+    /// Returns whether a key or paste has begun whose end is still to be expected. The keys that were pressed are taken
+    /// in before.
+    pub(super) fn awaits_keys(&self) -> bool {
+        self.hear_keys();
+        self.holds_echo() && self.typed.lock().awaits(Instant::now())
     }
 
     pub(super) fn holds_echo(&self) -> bool {
@@ -75,48 +77,29 @@ impl TerminalModes {
         self.typed.lock()
     }
 
-    /// Restores the modes; returns whether they were changed.
-    pub(super) fn free_echo(&self) -> bool {
+    /// Ends the hearing of keys and restores the modes; returns whether they were changed.
+    pub(super) fn hand_over_and_restore(&self) -> bool {
         let Some(before) = self.hand_over() else { return false };
         let _ = tcsetattr(stdin(), OptionalActions::Now, &before);
         true
     }
 
+    /// Restores the modes for a while; returns whether they were changed. A paste that has begun goes on later.
+    pub(super) fn free_echo(&self) -> bool {
+        let Some(before) = self.before.lock().take() else { return false };
+        hear(&mut self.typed.lock());
+        let _ = tcsetattr(stdin(), OptionalActions::Now, &before);
+        true
+    }
+
     /// Ends the hearing of keys and returns the modes of before, which others restore: as long as nobody does, no key is
-    /// echoed, and Enter is no line break.
+    /// echoed, and Enter is no line break. Waits for nothing: what has begun and not ended is over.
     pub(super) fn hand_over(&self) -> Option<Termios> {
-        if !self.holds_echo() {
-            return None;
-        }
-        self.hear_rest();
         let before = self.before.lock().take()?;
         let mut typed = self.typed.lock();
-        typed.hears(&pending(), Instant::now());
+        hear(&mut typed);
         typed.settles();
         Some(before)
-    }
-
-    /// Waits for the end of what has begun. The modes stay to be restored by who ends the process meanwhile.
-    fn hear_rest(&self) {
-        let began = Instant::now();
-        self.hear(NO_WAIT);
-        while began.elapsed() < LONGEST_WAIT {
-            let within = self.typed.lock().awaits();
-            if !within.is_some_and(|within| self.hear(within)) {
-                return;
-            }
-        }
-    }
-
-    /// Takes in the keys that come within this time. Returns whether there were any. Nothing is locked meanwhile.
-    fn hear(&self, within: Duration) -> bool {
-        if !is_readable(within) {
-            return false;
-        }
-        let mut typed = self.typed.lock();
-        let bytes = pending();
-        typed.hears(&bytes, Instant::now());
-        !bytes.is_empty()
     }
 
     pub(super) fn set_cursor_hidden(&self, hidden: bool) {
@@ -140,19 +123,22 @@ impl TerminalModes {
     }
 }
 
-fn is_readable(within: Duration) -> bool {
-    is_ready(PollFd::new(&stdin(), PollFlags::IN), within)
+/// Takes in what the keyboard has sent. Returns whether Esc was pressed.
+fn hear(typed: &mut TypedAhead) -> bool {
+    let (bytes, now) = (pending(), Instant::now());
+    if bytes.is_empty() { typed.pauses(now) } else { typed.hears(&bytes, now) }
 }
 
-fn is_ready(file: PollFd<'_>, within: Duration) -> bool {
-    Timespec::try_from(within).is_ok_and(|within| poll(&mut [file], Some(&within)) == Ok(1))
+/// Returns whether the file can be read or written at once.
+fn is_ready(file: PollFd<'_>) -> bool {
+    poll(&mut [file], Some(&Timespec::default())) == Ok(1)
 }
 
 /// The bytes that the keyboard has sent.
 fn pending() -> Vec<u8> {
     let stdin = stdin();
     let mut bytes = Vec::new();
-    while bytes.len() < MOST_AT_ONCE && is_readable(NO_WAIT) {
+    while bytes.len() < MOST_AT_ONCE && is_ready(PollFd::new(&stdin, PollFlags::IN)) {
         let mut part = [0; 4096];
         match rustix::io::read(&stdin, &mut part) {
             Ok(count @ 1..) => bytes.extend(part.iter().take(count)),
@@ -165,7 +151,7 @@ fn pending() -> Vec<u8> {
 /// Writes if that does not block. Not through the lock of stdout, whose holder may be stuck.
 fn write_at_once(text: &str) {
     let out = stdout();
-    if is_ready(PollFd::new(&out, PollFlags::OUT), NO_WAIT) {
+    if is_ready(PollFd::new(&out, PollFlags::OUT)) {
         let _ = rustix::io::write(&out, text.as_bytes());
     }
 }

@@ -107,6 +107,7 @@ impl TerminalView {
 
     /// Runs something that writes to the terminal itself; nothing is painted meanwhile.
     pub(crate) async fn suspended<T, F: Future<Output = T>>(&self, talk: impl FnOnce() -> F) -> T {
+        self.keys_end().await;
         self.leave();
         let mut away = Away { view: self, ended: false };
         let said = talk().await;

@@ -126,6 +126,32 @@ fn esc_stops_a_summary_too() {
 }
 
 #[test]
+fn a_paste_that_stalls_at_the_end_of_a_turn_is_one_paste() {
+    let provider = Provider::chat([stalls(), text("I see.").into()]);
+    let env = provider.env(TestEnv::new());
+    let mut person = talking(&provider, &env);
+    person.says("count");
+    person.sees("one two");
+    person.types("\x1b[200~alpha\rbe");
+    person.sees("a paste is coming in");
+    person.presses(Key::Ctrl('c'));
+    person.sees("interrupted");
+    // Nothing else reads the keyboard, and the display goes on.
+    person.until("the rest of the paste to be awaited", |person| {
+        let screen = person.screen();
+        screen.find("interrupted") < screen.find("a paste is coming in")
+    });
+    person.types("ta\r/quit\r");
+    person.types("three\x1b[201~");
+    person.until("the paste", |person| person.screen().ends_with("… three"));
+    person.presses(Key::Enter);
+    person.sees("I see.");
+    assert_eq!(said(&provider).last().unwrap(), "alpha\nbeta\n/quit\nthree");
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+}
+
+#[test]
 fn what_is_typed_while_a_server_connects_is_for_the_prompt() {
     let provider = Provider::chat([Line::from(text("I see."))]);
     let env = provider.env(TestEnv::new());

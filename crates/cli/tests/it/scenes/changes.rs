@@ -5,7 +5,7 @@ use serde_json::json;
 use super::person::{Kind, Person};
 use crate::body::{calls, text};
 use crate::env::TestEnv;
-use crate::provider::{Line, Provider};
+use crate::provider::{KEY, Line, Provider};
 
 fn asks(provider: &Provider, env: &TestEnv, flags: &[&str]) -> Person {
     let kind = Kind { rows: 24, ..Kind::default() };
@@ -61,7 +61,7 @@ fn one_word_of_a_long_passage_is_asked_about_in_a_few_rows() {
 
 #[test]
 fn a_file_that_would_be_overwritten_is_announced() {
-    let old = format!("{}\nkept\n", "x".repeat(213));
+    let old = format!("KEY={KEY}\n{}\nkept\n", "x".repeat(208 - KEY.len()));
     let write = |content: &str| calls([("io__write_file", json!({ "path": "a.txt", "content": content }))]);
     let adds = calls([("io__write_file", json!({ "path": "a.txt", "content": "x", "append": true }))]);
     let provider = Provider::chat([Line::from(write("new\nkept\n")), adds.into(), text("Done.").into()]);
@@ -71,6 +71,7 @@ fn a_file_that_would_be_overwritten_is_announced() {
     for part in ["path = \"a.txt\"", "overwrites 219 bytes", "+ │ new", "  │ kept"] {
         assert!(person.screen().contains(part), "no {part:?} in\n{}", person.screen());
     }
+    assert!(!person.raw().contains(KEY), "a key of the file is shown:\n{}", person.screen());
     person.types("y\r");
     person.sees("adds to a file of 9 bytes");
     person.until("a question", |person| person.screen().trim_end().ends_with("rest of this run:"));

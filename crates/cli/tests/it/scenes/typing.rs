@@ -215,6 +215,31 @@ fn files_and_directories_are_attached_from_several_lines_but_not_from_a_paste() 
 }
 
 #[test]
+fn what_was_cut_from_a_paste_attaches_nothing_where_it_is_put_back() {
+    let provider = answers(1);
+    let env = provider.env(TestEnv::new());
+    env.write("work/log.txt", "hail");
+    let mut person = talking(&provider, &env);
+    person.prompts();
+    person.pastes("from elsewhere:\n@log.txt");
+    person.sees("@log.txt");
+    for key in [Key::Ctrl('u'), Key::Ctrl('c')] {
+        person.presses(key);
+    }
+    person.prompts();
+    person.types("look at");
+    person.presses(Key::AltEnter);
+    person.presses(Key::Ctrl('y'));
+    person.until("what was cut", |person| person.screen().trim_end().ends_with("… @log.txt"));
+    person.presses(Key::Enter);
+    answered(&mut person, 1);
+    assert_eq!(last_said(&provider), "look at\nfrom elsewhere:\n@log.txt");
+    assert!(person.screen().contains("not attached, because it is in pasted text: "), "{}", person.screen());
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+}
+
+#[test]
 fn the_first_names_of_a_large_directory_are_offered() {
     let provider = answers(0);
     let env = provider.env(TestEnv::new());

@@ -39,7 +39,7 @@ impl ReplSession<'_> {
         let view = Arc::clone(&self.view);
         view.begin_turn();
         let done = self.condensed(&attended.interrupt).boxed_local();
-        let done = view.during(with_stop_notice(&view, &attended.interrupt, done)).await;
+        let done = view.during(with_stop_notice(&view, &attended, done)).await;
         let after = self.after_turn(done);
         self.recalls();
         after

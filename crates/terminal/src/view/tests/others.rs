@@ -1,6 +1,7 @@
 //! Others on the same terminal: questions, warnings, servers that start.
 
 use converse_testkit::hang_guard::ends;
+use futures_util::FutureExt as _;
 
 use super::*;
 use crate::view::ModelView;
@@ -219,4 +220,16 @@ fn a_table_is_no_wider_than_the_stage() {
             play.shows(&table.lines().collect::<Vec<_>>());
         }
     }
+}
+
+#[tokio::test]
+async fn what_comes_at_the_end_of_a_turn_does_not_break_off_the_next() {
+    let Play { view, .. } = Play::new(60, RICH);
+    view.turn.lock().escape.cancel();
+    view.turn.lock().loss.cancel();
+    view.escaped().await;
+    view.lost().await;
+    view.end_turn(None);
+    view.begin_turn();
+    assert!(view.escaped().now_or_never().is_none() && view.lost().now_or_never().is_none());
 }
