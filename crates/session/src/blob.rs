@@ -3,15 +3,14 @@
 //! The same bytes are kept once. What is read is checked against its name, so a damaged file is missing content and
 //! never wrong content.
 
-use std::fs;
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::io::Read as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use converse_canister::{Blobs, Canister, Digest};
 use sha2::{Digest as _, Sha256};
 
-use crate::files::{self, Replace};
+use crate::storage::{CONTENT, SessionDirectory, SessionStorage, is_missing};
 use crate::{SessionError, digests};
 
 /// Bytes of one piece of content; more is refused.
@@ -25,22 +24,26 @@ pub fn digest(bytes: &[u8]) -> Digest {
 /// The content of one session. Cheap to share.
 #[derive(Debug, Clone)]
 pub struct Contents {
-    dir: PathBuf,
+    at: Arc<dyn SessionStorage>,
 }
 
 /// Of the same session.
 impl PartialEq for Contents {
     fn eq(&self, other: &Self) -> bool {
-        self.dir == other.dir
+        self.at.dir() == other.at.dir()
     }
 }
 
 impl Eq for Contents {}
 
 impl Contents {
-    /// Its directory is made when there is something to put into it.
+    /// The content of a session in this directory. `content` in it is made when there is something to put into it.
     pub fn new(session: &Path) -> Self {
-        Self { dir: session.join("content") }
+        Self::at(Arc::new(SessionDirectory::new(session)))
+    }
+
+    pub(crate) fn at(at: Arc<dyn SessionStorage>) -> Self {
+        Self { at }
     }
 
     /// Takes over the content that these messages need, by hard links where possible. Content is never overwritten, so
@@ -50,15 +53,14 @@ impl Contents {
     /// The content cannot be read or written.
     pub fn adopt(&self, theirs: &Self, canisters: &[Canister]) -> Result<(), SessionError> {
         for digest in canisters.iter().flat_map(digests) {
-            let linked =
-                self.make_dir().and_then(|()| fs::hard_link(theirs.path(&digest), self.path(&digest)));
-            if linked.is_err()
+            let adopted = self.at.adopt_content(&*theirs.at, &digest.to_string());
+            if adopted.is_err()
                 && let Some(bytes) = theirs.get(&digest)?
             {
                 self.put(&bytes)?;
             }
         }
-        self.sync().map_err(SessionError::io(&self.dir))
+        self.at.sync_content().map_err(SessionError::io(self.at.dir()))
     }
 
     /// Keeps the bytes, durably.
@@ -70,46 +72,33 @@ impl Contents {
         if self.get(&digest).is_ok_and(|kept| kept.is_some()) {
             return Ok(digest);
         }
-        files::private_dir(&self.dir)
-            .and_then(|()| files::replace(&self.path(&digest), bytes, Replace::PRIVATE))
-            .map_err(SessionError::io(&self.dir))?;
+        let kept = self.at.put_content(&digest.to_string(), bytes);
+        kept.map_err(SessionError::io(&self.at.path(CONTENT.trim_end_matches('/'))))?;
         Ok(digest)
     }
 
     /// `None` when it is not there or not what its name says.
     pub fn get(&self, wanted: &Digest) -> Result<Option<Arc<[u8]>>, SessionError> {
-        let path = self.path(wanted);
+        let name = name(wanted);
         let mut bytes = Vec::new();
-        let read = files::regular(&path)
-            .and_then(|file| file.take(MAX_BLOB_BYTES as u64 + 1).read_to_end(&mut bytes));
+        let read =
+            self.at.open(&name).and_then(|file| file.take(MAX_BLOB_BYTES as u64 + 1).read_to_end(&mut bytes));
         match read {
             Ok(_) if digest(&bytes) == *wanted => Ok(Some(bytes.into())),
             Ok(_) => Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(SessionError::Io { path, source }),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(source) => Err(SessionError::Io { path: self.at.path(&name), source }),
         }
     }
 
-    fn make_dir(&self) -> io::Result<()> {
-        files::private_dir(&self.dir)
+    /// Returns whether something is there, whatever it is.
+    pub(crate) fn has(&self, digest: &Digest) -> bool {
+        self.at.has(&name(digest)).unwrap_or(true)
     }
+}
 
-    /// Where this content is, if it is there.
-    pub(crate) fn path(&self, digest: &Digest) -> PathBuf {
-        self.dir.join(digest.to_string())
-    }
-
-    /// What was put there by name is durable, if anything was.
-    fn sync(&self) -> io::Result<()> {
-        match files::sync_dir(&self.dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            synced => synced,
-        }
-    }
-
-    pub(crate) fn sweep(&self) -> Result<(), SessionError> {
-        files::sweep(&self.dir).map_err(SessionError::io(&self.dir))
-    }
+fn name(digest: &Digest) -> String {
+    format!("{CONTENT}{digest}")
 }
 
 impl Blobs for Contents {
@@ -120,6 +109,8 @@ impl Blobs for Contents {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -154,10 +145,11 @@ mod tests {
     fn what_a_killed_writer_left_is_swept() {
         let dir = tempfile::tempdir().unwrap();
         let contents = Contents::new(dir.path());
-        contents.sweep().unwrap();
+        let lock = contents.at.lock().unwrap();
+        lock.sweep().unwrap();
         let kept = contents.put(b"abc").unwrap();
         fs::write(dir.path().join("content/.tmp-0-half"), b"x").unwrap();
-        contents.sweep().unwrap();
+        lock.sweep().unwrap();
         assert_eq!(fs::read_dir(dir.path().join("content")).unwrap().count(), 1);
         assert!(contents.bytes(&kept).is_some());
     }

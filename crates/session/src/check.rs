@@ -3,17 +3,17 @@
 //! A session that another process writes may be incomplete; that is not a fault, and nothing in it is repaired.
 
 use std::collections::BTreeSet;
-use std::fs::{self, Permissions, TryLockError};
-use std::io;
+use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use converse_canister::Digest;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::lock::Lock;
-use crate::{Loaded, Metadata, Repair, Salvaged, SessionError, Store, digests, files, journal, metadata};
+use crate::storage::{Area, CONTENT, SessionStorage};
+use crate::{Contents, Loaded, Metadata, Repair, Salvaged, SessionError, Store, digests, files, metadata};
 
 /// Metadata key of a damaged session: the id of the session with the saved lines.
 pub(crate) const SAVED: &str = "saved_as";
@@ -92,21 +92,18 @@ pub struct Checked {
 impl Store {
     /// Checks a session without changing it.
     pub fn check(&self, id: Uuid) -> Result<Checked, SessionError> {
-        let dir = self.existing(id)?;
-        let in_use = is_in_use(&dir);
-        let mut faults = modes(&dir);
-        if !in_use {
-            faults.extend([dir.clone(), dir.join("content")].iter().flat_map(|dir| litter(dir)));
+        let at = self.existing(id)?;
+        let in_use = at.is_in_use();
+        let mut faults = at.faults(in_use);
+        if metadata::is_broken(&*at) {
+            faults.push(Fault::Metadata(at.path(metadata::FILE)));
         }
-        if metadata::is_broken(&dir) {
-            faults.push(Fault::Metadata(dir.join(metadata::FILE)));
-        }
-        let (saved_as, mut notes) = (self.saved(&dir), Vec::new());
+        let (saved_as, mut notes) = (self.saved(&*at), Vec::new());
         match self.read(id) {
             Ok(loaded) => {
                 let unmended = loaded.repairs.iter().filter(|_| !in_use);
                 faults.extend(unmended.cloned().map(Fault::Unmended));
-                faults.extend(self.content_faults(id, &loaded));
+                faults.extend(content_faults(&at, &loaded));
             }
             // A process that has just created the session has not written yet.
             Err(SessionError::Empty { .. }) if in_use => {}
@@ -147,27 +144,26 @@ impl Store {
 
     /// Repairs one fault. Returns what was done, if anything.
     fn mend_one(&self, id: Uuid, fault: &Fault, now: Timestamp) -> Result<Option<String>, SessionError> {
-        let dir = self.path(id);
+        let at = self.at(id);
         match fault {
             Fault::Unreadable(SessionError::Corrupt { line, .. }) => return self.save(id, *line, now),
             Fault::Unmended(_) => {
-                let modified = journal::modified(&dir).map_err(SessionError::io(&dir))?;
+                let modified = at.journal().map_err(SessionError::io(at.dir()))?.modified;
                 let session = self.open(id, now)?;
-                journal::date(&dir, modified).map_err(SessionError::io(&dir))?;
+                session.journal.lock().date_journal(modified).map_err(SessionError::io(at.dir()))?;
                 // Dropping the session writes its totals for the journal with this date.
                 drop(session);
             }
             Fault::Litter(path) => {
-                let _lock = Lock::take(&dir)?;
-                gone(fs::remove_file(path)).map_err(SessionError::io(path))?;
+                let name = path.strip_prefix(at.dir()).unwrap_or(path).to_string_lossy();
+                at.lock()?.remove(&name).map_err(SessionError::io(path))?;
             }
             Fault::Mode { path, .. } => {
                 let mode = if path.is_dir() { 0o700 } else { 0o600 };
                 fs::set_permissions(path, Permissions::from_mode(mode)).map_err(SessionError::io(path))?;
             }
             Fault::Metadata(path) => {
-                let _lock = Lock::take(&dir)?;
-                let kept = metadata::set_aside(&dir)?;
+                let kept = metadata::set_aside(&*at, &*at.lock()?)?;
                 return Ok(
                     kept.map(|kept| format!("`{}` cannot be read, and is kept as `{kept}`", path.display()))
                 );
@@ -198,70 +194,21 @@ impl Store {
     }
 
     /// Returns the session with the saved lines, if it exists.
-    fn saved(&self, dir: &Path) -> Option<Uuid> {
-        let saved = Metadata::read(dir).other.get(SAVED)?.as_str()?.parse().ok()?;
-        self.path(saved).is_dir().then_some(saved)
-    }
-
-    fn content_faults(&self, id: Uuid, loaded: &Loaded) -> Vec<Fault> {
-        let contents = self.contents(id);
-        let needed = loaded.transcript.as_slice().iter().flat_map(digests).collect::<BTreeSet<_>>();
-        let missing = needed.into_iter().filter(|digest| !contents.path(digest).exists()).map(Fault::Missing);
-        let there = names(&self.path(id).join("content")).into_iter().filter_map(|path| {
-            let name = path.file_name()?.to_str()?.to_owned();
-            let good =
-                Digest::try_from(name).is_ok_and(|digest| matches!(contents.get(&digest), Ok(Some(_))));
-            (!good && !is_litter(&path)).then_some(Fault::Damaged(path))
-        });
-        missing.chain(there).collect()
-    }
-
-    /// Returns what killed processes left in the directory of sessions.
-    pub fn litter(&self) -> Vec<PathBuf> {
-        let unfinished = |path: &PathBuf| {
-            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-            Self::is_unfinished(&name) && !is_in_use(path)
-        };
-        names(self.dir()).into_iter().filter(unfinished).collect()
+    fn saved(&self, at: &dyn SessionStorage) -> Option<Uuid> {
+        let saved = Metadata::read(at).other.get(SAVED)?.as_str()?.parse().ok()?;
+        self.existing(saved).is_ok().then_some(saved)
     }
 }
 
-/// Returns whether a process holds the session's lock.
-pub(crate) fn is_in_use(dir: &Path) -> bool {
-    let shared = files::regular(&dir.join("lock")).map(|lock| lock.try_lock_shared());
-    matches!(shared, Ok(Err(TryLockError::WouldBlock)))
-}
-
-pub(crate) fn names(dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut names: Vec<_> = entries.map(|entry| entry.path()).collect();
-    names.sort_unstable();
-    names
-}
-
-pub(crate) fn is_litter(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(files::TEMPORARY))
-}
-
-fn litter(dir: &Path) -> Vec<Fault> {
-    names(dir).into_iter().filter(|path| is_litter(path)).map(Fault::Litter).collect()
-}
-
-fn modes(dir: &Path) -> Vec<Fault> {
-    let content = dir.join("content");
-    let inside = names(dir).into_iter().chain(names(&content)).filter(|path| *path != content);
-    let fault = |path: PathBuf, wanted| {
-        let mode = fs::symlink_metadata(&path).ok()?.permissions().mode() & 0o7777;
-        (mode != wanted).then_some(Fault::Mode { path, mode })
-    };
-    let dirs = [dir.to_owned(), content.clone()].into_iter().filter_map(|path| fault(path, 0o700));
-    dirs.chain(inside.filter(|path| path.is_file()).filter_map(|path| fault(path, 0o600))).collect()
-}
-
-/// Treats a file that is already absent as removed.
-pub(crate) fn gone(removed: io::Result<()>) -> io::Result<()> {
-    match removed {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
+fn content_faults(at: &Arc<dyn SessionStorage>, loaded: &Loaded) -> Vec<Fault> {
+    let contents = Contents::at(at.clone());
+    let needed = loaded.transcript.as_slice().iter().flat_map(digests).collect::<BTreeSet<_>>();
+    let missing = needed.into_iter().filter(|digest| !contents.has(digest)).map(Fault::Missing);
+    let there = at.names(Area::Content).unwrap_or_default().into_iter().filter_map(|name| {
+        let is_litter = name.starts_with(files::TEMPORARY);
+        let path = at.path(&format!("{CONTENT}{name}"));
+        let good = Digest::try_from(name).is_ok_and(|digest| matches!(contents.get(&digest), Ok(Some(_))));
+        (!good && !is_litter).then_some(Fault::Damaged(path))
+    });
+    missing.chain(there).collect()
 }

@@ -11,9 +11,10 @@ use converse_canister::{
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::lines::{Lines, Storage};
+use crate::lines::Lines;
 use crate::repair::load;
 use crate::scan::scan;
+use crate::storage::Appendable;
 use crate::synced::Synced;
 use crate::{Body, Entry, Header, Loaded, Repair, SessionError};
 
@@ -359,7 +360,7 @@ struct Tape {
     states: Vec<Vec<u8>>,
 }
 
-impl Storage for Tape {
+impl Appendable for Tape {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.calls += 1;
         if self.calls.is_multiple_of(self.full_at) {

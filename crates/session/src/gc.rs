@@ -2,17 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use converse_canister::Digest;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::check::{gone, is_in_use, is_litter, names};
-use crate::lock::Lock;
-use crate::{FORMAT, SessionError, Store, Summary, index, journal};
+use crate::storage::{Area, CONTENT, SessionStorage, directory_size};
+use crate::{FORMAT, SessionError, Store, Summary, files, index, journal};
 
 /// Which sessions to remove.
 #[derive(Debug, Clone, Default)]
@@ -78,16 +77,17 @@ impl Store {
     pub fn clearable(&self, clearing: &Clearing) -> Result<Vec<Removed>, SessionError> {
         let mut all = Vec::new();
         for (place, summary) in self.list()?.into_iter().enumerate() {
-            let dir = self.path(summary.id);
-            if is_in_use(&dir) {
+            let at = self.at(summary.id);
+            if at.is_in_use() {
                 continue;
             }
-            match clearing.reason(place, &summary).filter(|_| is_legible(&dir)) {
-                Some(why) => all.push(Removed::Session { id: summary.id, why, bytes: size(&dir) }),
-                None => all.extend(leftovers(&dir)?),
+            match clearing.reason(place, &summary).filter(|_| is_legible(&*at)) {
+                Some(why) => all.push(Removed::Session { id: summary.id, why, bytes: at.size() }),
+                None => all.extend(leftovers(&*at)?),
             }
         }
-        let litter = self.litter().into_iter().map(|path| Removed::Litter { bytes: size(&path), path });
+        let litter =
+            self.litter().into_iter().map(|path| Removed::Litter { bytes: directory_size(&path), path });
         all.extend(litter);
         Ok(all)
     }
@@ -117,30 +117,36 @@ impl Store {
     ) -> Result<bool, SessionError> {
         match one {
             Removed::Session { id, .. } => {
-                let (Ok(dir), Some((place, updated))) = (self.existing(*id), now.get(id)) else {
+                let (Ok(at), Some((place, updated))) = (self.existing(*id), now.get(id)) else {
                     return Ok(false);
                 };
-                let lock = Lock::take(&dir)?;
-                let summary = Summary::of(&dir, *id);
+                let lock = at.lock()?;
+                let summary = Summary::of(&*at, *id);
                 let fits = summary.updated == *updated && clearing.reason(*place, &summary).is_some();
-                if fits && is_legible(&dir) { self.discard(*id, &lock).map(|()| true) } else { Ok(false) }
+                if fits && is_legible(&*at) { lock.delete().map(|()| true) } else { Ok(false) }
             }
             Removed::Content { path, .. } => {
-                let session = path.parent().and_then(Path::parent).unwrap_or(path);
-                let _lock = Lock::take(session)?;
-                match leftovers(session)?.contains(one) {
-                    true => gone(fs::remove_file(path)).map(|()| true).map_err(SessionError::io(path)),
+                let Some((at, name)) = self.file(path) else { return Ok(false) };
+                let lock = at.lock()?;
+                match leftovers(&*at)?.contains(one) {
+                    true => lock.remove(&name).map(|()| true).map_err(SessionError::io(path)),
                     false => Ok(false),
                 }
             }
-            Removed::Litter { path, .. } if path.parent() == Some(self.dir()) => self.sweep_one(path),
             Removed::Litter { path, .. } => {
-                let dir = path.parent().unwrap_or(path);
-                let session = if dir.ends_with(CONTENT) { dir.parent().unwrap_or(dir) } else { dir };
-                let _lock = Lock::take(session)?;
-                gone(fs::remove_file(path)).map(|()| true).map_err(SessionError::io(path))
+                let Some((at, name)) = self.file(path) else { return self.storage().sweep(path) };
+                at.lock()?.remove(&name).map(|()| true).map_err(SessionError::io(path))
             }
         }
+    }
+
+    /// Returns the session that a file belongs to, and the name of the file in it.
+    fn file(&self, path: &Path) -> Option<(Arc<dyn SessionStorage>, String)> {
+        path.ancestors().skip(1).take(2).find_map(|dir| {
+            let at = self.at(dir.file_name()?.to_str()?.parse().ok()?);
+            let name = path.strip_prefix(at.dir()).ok()?.to_str()?.to_owned();
+            Some((at, name))
+        })
     }
 }
 
@@ -165,47 +171,49 @@ impl Clearing {
     }
 }
 
-const CONTENT: &str = "content";
-
 /// Returns whether a session can be read, or never contained anything. Others are for `check` and for people.
-fn is_legible(dir: &Path) -> bool {
-    matches!(journal::read(dir), Ok(_) | Err(SessionError::Empty { .. }))
+fn is_legible(at: &dyn SessionStorage) -> bool {
+    matches!(journal::read(at), Ok(_) | Err(SessionError::Empty { .. }))
 }
 
 /// Returns whether all references to content are known, which checksums prove.
-fn is_whole(dir: &Path) -> bool {
-    journal::read(dir).is_ok_and(|loaded| loaded.header.format == FORMAT && loaded.repairs.is_empty())
+fn is_whole(at: &dyn SessionStorage) -> bool {
+    journal::read(at).is_ok_and(|loaded| loaded.header.format == FORMAT && loaded.repairs.is_empty())
 }
 
 /// Finds unused files in a session that stays. Skips sessions of a later version, and content if a reference may be damaged.
-fn leftovers(dir: &Path) -> Result<Vec<Removed>, SessionError> {
-    if journal::refuse_newer(dir).is_err() {
+fn leftovers(at: &dyn SessionStorage) -> Result<Vec<Removed>, SessionError> {
+    if journal::refuse_newer(at).is_err() {
         return Ok(Vec::new());
     }
-    let content = dir.join(CONTENT);
-    let mut found: Vec<_> = names(dir)
-        .into_iter()
-        .chain(names(&content))
-        .filter(|path| is_litter(path))
-        .map(|path| Removed::Litter { bytes: size(&path), path })
-        .collect();
-    let named = |path: &PathBuf| Digest::try_from(path.file_name()?.to_str()?.to_owned()).ok();
-    let kept: Vec<_> = names(&content).into_iter().filter_map(|path| Some((named(&path)?, path))).collect();
-    if !kept.is_empty() && is_whole(dir) {
-        let needed = mentioned(dir)?;
-        let unneeded = kept.into_iter().filter(|(digest, _)| !needed.contains(&digest.to_string()));
-        found.extend(unneeded.map(|(_, path)| Removed::Content { bytes: size(&path), path }));
+    let content = at.names(Area::Content).unwrap_or_default();
+    let all = at.names(Area::Session).unwrap_or_default().into_iter();
+    let all = all.chain(content.iter().map(|name| format!("{CONTENT}{name}")));
+    let is_litter = |name: &String| name.strip_prefix(CONTENT).unwrap_or(name).starts_with(files::TEMPORARY);
+    let bytes = |name: &str| at.open(name).and_then(|file| file.length()).unwrap_or_default();
+    let litter =
+        all.filter(is_litter).map(|name| Removed::Litter { bytes: bytes(&name), path: at.path(&name) });
+    let mut found: Vec<_> = litter.collect();
+    let kept: Vec<_> = content.into_iter().filter(|name| Digest::try_from(name.clone()).is_ok()).collect();
+    if !kept.is_empty() && is_whole(at) {
+        let needed = mentioned(at)?;
+        let unneeded = kept.into_iter().filter(|name| !needed.contains(name));
+        found.extend(unneeded.map(|name| {
+            let name = format!("{CONTENT}{name}");
+            Removed::Content { bytes: bytes(&name), path: at.path(&name) }
+        }));
     }
     Ok(found)
 }
 
 /// Returns everything that looks like a digest in any file of a session: content of abandoned and set-aside lines may still
 /// be needed.
-fn mentioned(dir: &Path) -> Result<HashSet<String>, SessionError> {
+fn mentioned(at: &dyn SessionStorage) -> Result<HashSet<String>, SessionError> {
     let mut all = HashSet::new();
-    let files = names(dir).into_iter().filter(|path| path.is_file() && !path.ends_with(index::FILE));
-    for path in files {
-        let file = File::open(&path).map_err(SessionError::io(&path))?;
+    let names = at.names(Area::Session).map_err(SessionError::io(at.dir()))?;
+    for name in names.into_iter().filter(|name| name != index::FILE) {
+        let path = at.path(&name);
+        let file = at.open(&name).map_err(SessionError::io(&path))?;
         let mut reader = BufReader::new(file);
         let mut word = Vec::new();
         loop {
@@ -236,18 +244,4 @@ fn take(word: &mut Vec<u8>, all: &mut HashSet<String>) {
         all.insert(String::from_utf8_lossy(word).into_owned());
     }
     word.clear();
-}
-
-/// Returns the bytes of a file, or of all files below a directory.
-fn size(path: &Path) -> u64 {
-    let mut waiting = vec![path.to_owned()];
-    let mut bytes = 0;
-    while let Some(path) = waiting.pop() {
-        match fs::symlink_metadata(&path) {
-            Ok(metadata) if metadata.is_dir() => waiting.extend(names(&path)),
-            Ok(metadata) => bytes += metadata.len(),
-            Err(_) => {}
-        }
-    }
-    bytes
 }

@@ -19,15 +19,12 @@
 //! ```
 //! Both parts have the same positions, because a letter whose lower case has another length is not converted.
 
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::ops::Range;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
-use std::path::Path;
 
 use converse_canister::{Canister, Content};
 
-use crate::files::{self, Replace};
+use crate::storage::{SessionStorage, StoredFile};
 use crate::{Loaded, SessionError, journal};
 
 pub(crate) const FILE: &str = "index";
@@ -96,7 +93,7 @@ pub(crate) struct Index {
 enum Written {
     Here(Vec<u8>),
     /// In the file, from this offset.
-    There(File, u64),
+    There(Box<dyn StoredFile>, u64),
 }
 
 /// Identifies the journal that an index was made from.
@@ -108,26 +105,23 @@ struct Stamp {
 
 impl Index {
     /// Returns the stored index if it belongs to this journal, or builds and stores a new one.
-    pub(crate) fn of(dir: &Path) -> Result<Self, SessionError> {
-        let path = dir.join(journal::FILE);
-        let stamp = Stamp::of(&path).map_err(SessionError::io(&path))?;
-        if let Some(kept) = read(dir, stamp) {
+    pub(crate) fn of(at: &dyn SessionStorage) -> Result<Self, SessionError> {
+        let stamp = Stamp::of(at)?;
+        if let Some(kept) = read(at, stamp) {
             return Ok(kept);
         }
-        Self::stored(dir, stamp)
+        Self::stored(at, stamp)
     }
 
     /// Builds and stores a new index, because the stored one was changed.
-    pub(crate) fn rebuilt(dir: &Path) -> Result<Self, SessionError> {
-        let path = dir.join(journal::FILE);
-        let stamp = Stamp::of(&path).map_err(SessionError::io(&path))?;
-        Self::stored(dir, stamp)
+    pub(crate) fn rebuilt(at: &dyn SessionStorage) -> Result<Self, SessionError> {
+        Self::stored(at, Stamp::of(at)?)
     }
 
-    fn stored(dir: &Path, stamp: Stamp) -> Result<Self, SessionError> {
+    fn stored(at: &dyn SessionStorage, stamp: Stamp) -> Result<Self, SessionError> {
         // If the journal grows meanwhile, the stamp no longer matches and the next search rebuilds the index.
-        let index = Self::made(&journal::read(dir)?);
-        let _ = index.keep(dir, stamp);
+        let index = Self::made(&journal::read(at)?);
+        let _ = index.keep(at, stamp);
         Ok(index)
     }
 
@@ -147,7 +141,7 @@ impl Index {
         Self { records, folded, written: Written::Here(written) }
     }
 
-    fn keep(&self, dir: &Path, stamp: Stamp) -> std::io::Result<()> {
+    fn keep(&self, at: &dyn SessionStorage, stamp: Stamp) -> io::Result<()> {
         let Written::Here(written) = &self.written else { return Ok(()) };
         let mut parts = Vec::with_capacity(self.records.len() * RECORD + self.folded.len());
         for Record { at, end, who, sum } in &self.records {
@@ -166,7 +160,7 @@ impl Index {
         bytes.extend_from_slice(&(self.folded.len() as u64).to_le_bytes());
         bytes.extend_from_slice(&parts);
         bytes.extend_from_slice(written);
-        files::replace(&dir.join(FILE), &bytes, Replace::CACHE)
+        at.put_derived(FILE, &bytes)
     }
 
     /// Returns the range of a message's words, without the zero byte.
@@ -195,19 +189,19 @@ impl Index {
 }
 
 impl Stamp {
-    fn of(path: &Path) -> std::io::Result<Self> {
-        let metadata = fs::metadata(path)?;
-        let modified = metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec());
-        Ok(Self { length: metadata.len(), modified })
+    fn of(at: &dyn SessionStorage) -> Result<Self, SessionError> {
+        let journal = at.journal().map_err(SessionError::io(&at.path(journal::FILE)))?;
+        let modified = journal.updated().map_or(0, |updated| updated.as_nanosecond());
+        Ok(Self { length: journal.length, modified: i64::try_from(modified).unwrap_or(i64::MAX) })
     }
 }
 
 /// Reads the stored index; `None` if anything is wrong.
-fn read(dir: &Path, stamp: Stamp) -> Option<Index> {
-    let file = files::regular(&dir.join(FILE)).ok()?;
-    let length = file.metadata().ok()?.len();
+fn read(at: &dyn SessionStorage, stamp: Stamp) -> Option<Index> {
+    let mut file = at.open(FILE).ok()?;
+    let length = file.length().ok()?;
     let mut head = [0; HEAD];
-    (&file).read_exact(&mut head).ok()?;
+    file.read_exact(&mut head).ok()?;
     let number = |from: usize| Some(u64::from_le_bytes(head.get(from..from + 8)?.try_into().ok()?));
     let short = |from: usize| Some(u32::from_le_bytes(head.get(from..from + 4)?.try_into().ok()?));
     if head.get(..8)? != MAGIC || number(8)? != stamp.length || number(16)? != stamp.modified as u64 {
@@ -220,7 +214,7 @@ fn read(dir: &Path, stamp: Stamp) -> Option<Index> {
         return None;
     }
     let mut parts = Vec::with_capacity(usize::try_from(searched).ok()?);
-    (&file).take(searched).read_to_end(&mut parts).ok()?;
+    (&mut file).take(searched).read_to_end(&mut parts).ok()?;
     if parts.len() as u64 != searched || crc32fast::hash(&parts) != sum {
         return None;
     }

@@ -1,19 +1,17 @@
 //! The journal file: opened by one process, appended to line by line.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read as _};
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 
 use crate::entry::MAX_LINE_BYTES;
 use crate::lines::{Lines, LinesError};
-use crate::lock::Lock;
 use crate::migrate::migrate;
 use crate::repair::{Loaded, Repair, load};
 use crate::scan::{header, scan};
-use crate::{Body, Entry, FORMAT, Header, Metadata, SessionError, files, loss};
+use crate::storage::{Appendable, SessionLock, SessionStorage, StoredFile, is_missing};
+use crate::{Body, Entry, FORMAT, Header, Metadata, SessionError, loss};
 
 /// Size of the read buffer.
 const BUFFER: usize = 128 * 1024;
@@ -23,44 +21,46 @@ pub(crate) const FILE: &str = "journal.jsonl";
 /// An open journal. Holds the session's lock.
 #[derive(Debug)]
 pub struct Journal {
-    lines: Lines<File>,
+    lines: Lines<Box<dyn Appendable>>,
     path: PathBuf,
     next_seq: u64,
     /// The last line that is known to be on disk, if the next line must say so.
     synced: Option<u64>,
-    _lock: Lock,
+    lock: Box<dyn SessionLock>,
 }
 
 impl Journal {
     /// Creates the journal of a new session durably.
-    pub(crate) fn create(dir: &Path, header: Header) -> Result<Self, SessionError> {
+    pub(crate) fn create(at: &dyn SessionStorage, header: Header) -> Result<Self, SessionError> {
         let created = header.created;
-        let mut lock = Lock::take(dir)?;
+        let mut lock = at.lock()?;
         lock.sign(created)?;
-        let path = dir.join(FILE);
-        let mut options = OpenOptions::new();
-        let file = files::private_file(&path, options.append(true).create_new(true))
-            .map_err(SessionError::io(&path))?;
+        let path = at.path(FILE);
+        let file = lock.create_journal().map_err(SessionError::io(&path))?;
         let mut journal =
-            Self { lines: Lines::new(file, 0, false), path, next_seq: 1, synced: Some(0), _lock: lock };
+            Self { lines: Lines::new(file, 0, false), path, next_seq: 1, synced: Some(0), lock };
         journal.append(Body::Opened(header), created)?;
         journal.commit()?;
-        files::sync_dir(dir).map_err(SessionError::io(dir))?;
+        journal.lock.sync_names().map_err(SessionError::io(at.dir()))?;
         Ok(journal)
     }
 
     /// Opens and repairs a journal. On an error, the journal is unchanged or partly repaired. With `resumes`, invocations
     /// that wait stay open.
-    pub(crate) fn open(dir: &Path, now: Timestamp, resumes: bool) -> Result<(Self, Loaded), SessionError> {
-        let mut lock = Lock::take(dir)?;
-        let loaded = read_open(dir)?;
+    pub(crate) fn open(
+        at: &dyn SessionStorage,
+        now: Timestamp,
+        resumes: bool,
+    ) -> Result<(Self, Loaded), SessionError> {
+        let mut lock = at.lock()?;
+        let loaded = read_open(at)?;
         let mut loaded = if resumes && loaded.is_waiting() { loaded } else { loaded.answered() };
         lock.sign(now)?;
-        set_aside(dir, &loaded)?;
+        set_aside(at, &*lock, &loaded)?;
         if loaded.header.format < FORMAT {
-            return Self::migrated(dir, lock, loaded, now);
+            return Self::migrated(at, lock, loaded, now);
         }
-        let mut journal = Self::at_end(dir, lock, &loaded)?;
+        let mut journal = Self::at_end(at, lock, &loaded)?;
         let amendments = loaded.amendments();
         if !amendments.is_empty() {
             amendments.into_iter().try_for_each(|body| journal.append(body, now))?;
@@ -71,20 +71,28 @@ impl Journal {
     }
 
     /// Migrates a journal of an earlier format, including its repairs.
-    fn migrated(dir: &Path, lock: Lock, old: Loaded, now: Timestamp) -> Result<(Self, Loaded), SessionError> {
-        migrate(dir, &old, now)?;
-        let loaded = Loaded { repairs: old.repairs, ..read(dir)? };
-        let journal = Self::at_end(dir, lock, &loaded)?;
+    fn migrated(
+        at: &dyn SessionStorage,
+        lock: Box<dyn SessionLock>,
+        old: Loaded,
+        now: Timestamp,
+    ) -> Result<(Self, Loaded), SessionError> {
+        migrate(at, &*lock, &old, now)?;
+        let loaded = Loaded { repairs: old.repairs, ..read(at)? };
+        let journal = Self::at_end(at, lock, &loaded)?;
         Ok((journal, loaded))
     }
 
     /// Opens the journal for appending. Torn bytes are cut off before the first line is written.
-    fn at_end(dir: &Path, lock: Lock, loaded: &Loaded) -> Result<Self, SessionError> {
-        let path = dir.join(FILE);
-        let file =
-            files::private_file(&path, OpenOptions::new().append(true)).map_err(SessionError::io(&path))?;
+    fn at_end(
+        at: &dyn SessionStorage,
+        lock: Box<dyn SessionLock>,
+        loaded: &Loaded,
+    ) -> Result<Self, SessionError> {
+        let path = at.path(FILE);
+        let file = lock.append_journal().map_err(SessionError::io(&path))?;
         let lines = Lines::new(file, loaded.length, !loaded.torn.is_empty());
-        Ok(Self { lines, path, next_seq: loaded.next_seq, synced: None, _lock: lock })
+        Ok(Self { lines, path, next_seq: loaded.next_seq, synced: None, lock })
     }
 
     /// Writes one line completely or not at all. It is durable only after [`Journal::commit`].
@@ -93,6 +101,11 @@ impl Journal {
         self.synced = None;
         self.next_seq = entry.seq + 1;
         Ok(())
+    }
+
+    /// Returns the lock of the session.
+    pub(crate) fn lock(&self) -> &dyn SessionLock {
+        &*self.lock
     }
 
     /// Returns the number of the next line.
@@ -131,22 +144,22 @@ impl Journal {
 }
 
 /// Reads a journal without changing it.
-pub(crate) fn read(dir: &Path) -> Result<Loaded, SessionError> {
-    read_open(dir).map(Loaded::answered)
+pub(crate) fn read(at: &dyn SessionStorage) -> Result<Loaded, SessionError> {
+    read_open(at).map(Loaded::answered)
 }
 
 /// The same, with open invocations.
-pub(crate) fn read_open(dir: &Path) -> Result<Loaded, SessionError> {
-    let path = dir.join(FILE);
+pub(crate) fn read_open(at: &dyn SessionStorage) -> Result<Loaded, SessionError> {
+    let path = at.path(FILE);
     // Read before the journal, which only grows.
-    let noted = Metadata::read(dir);
-    let scanned = match files::regular(&path) {
+    let noted = Metadata::load(at)?;
+    let scanned = match at.open(FILE) {
         Ok(file) => scan(BufReader::with_capacity(BUFFER, file), loss::noted(&noted), &path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(loss::of_all(dir)),
+        Err(error) if is_missing(&error) => return Err(loss::of_all(at)),
         Err(source) => return Err(SessionError::Io { path, source }),
     };
     let scanned = match scanned {
-        Err(SessionError::Empty { .. }) => return Err(loss::of_all(dir)),
+        Err(SessionError::Empty { .. }) => return Err(loss::of_all(at)),
         scanned => scanned?,
     };
     let length = scanned.length + scanned.torn.len() as u64;
@@ -158,10 +171,11 @@ pub(crate) fn read_open(dir: &Path) -> Result<Loaded, SessionError> {
 }
 
 /// Refuses a session of a later version, which must not be changed in any way.
-pub(crate) fn refuse_newer(dir: &Path) -> Result<(), SessionError> {
-    let path = dir.join(FILE);
+pub(crate) fn refuse_newer(at: &dyn SessionStorage) -> Result<(), SessionError> {
+    let path = at.path(FILE);
     let mut line = Vec::new();
-    let first = files::regular(&path)
+    let first = at
+        .open(FILE)
         .and_then(|file| BufReader::new(file.take(MAX_LINE_BYTES as u64)).read_until(b'\n', &mut line));
     match first.map(|_| header(&line, &path)) {
         Ok(Err(newer @ SessionError::Newer { .. })) => Err(newer),
@@ -169,43 +183,29 @@ pub(crate) fn refuse_newer(dir: &Path) -> Result<(), SessionError> {
     }
 }
 
-/// Returns the time of the last write.
-pub(crate) fn modified(dir: &Path) -> io::Result<SystemTime> {
-    fs::metadata(dir.join(FILE))?.modified()
-}
-
-/// Sets the time of the last write, because a repair does not count as use.
-pub(crate) fn date(dir: &Path, modified: SystemTime) -> io::Result<()> {
-    OpenOptions::new().append(true).open(dir.join(FILE))?.set_modified(modified)
-}
-
 /// Returns the length of a journal and the time of its last write.
-pub(crate) fn state(dir: &Path) -> Option<(u64, Timestamp)> {
-    let file = fs::metadata(dir.join(FILE)).ok()?;
-    Some((file.len(), Timestamp::try_from(file.modified().ok()?).ok()?))
+pub(crate) fn state(at: &dyn SessionStorage) -> Option<(u64, Timestamp)> {
+    let state = at.journal().ok()?;
+    Some((state.length, state.updated()?))
 }
 
 /// Returns whether there is a line after the first, which contains only the header.
-pub(crate) fn begun(dir: &Path) -> Result<bool, SessionError> {
-    let path = dir.join(FILE);
+pub(crate) fn begun(at: &dyn SessionStorage) -> Result<bool, SessionError> {
     let mut line = Vec::new();
-    let read = |file: File| {
+    let read = |file: Box<dyn StoredFile>| {
         let mut lines = BufReader::new(file.take(2 * MAX_LINE_BYTES as u64));
         lines.skip_until(b'\n')?;
         lines.read_until(b'\n', &mut line)
     };
-    files::regular(&path).and_then(read).map_err(SessionError::io(&path))?;
+    at.open(FILE).and_then(read).map_err(SessionError::io(&at.path(FILE)))?;
     Ok(line.ends_with(b"\n"))
 }
 
 /// Keeps the bytes of a torn tail before they are cut off. After a kill in between, they are kept twice.
-fn set_aside(dir: &Path, loaded: &Loaded) -> Result<(), SessionError> {
+fn set_aside(at: &dyn SessionStorage, lock: &dyn SessionLock, loaded: &Loaded) -> Result<(), SessionError> {
     if loaded.torn.is_empty() {
         return Ok(());
     }
-    let path = dir.join(format!("torn-{}", loaded.next_seq));
-    files::private_file(&path, OpenOptions::new().append(true).create(true))
-        .and_then(|mut file| files::write_durably(&mut file, &loaded.torn))
-        .and_then(|()| files::sync_dir(dir))
-        .map_err(SessionError::io(&path))
+    let name = format!("torn-{}", loaded.next_seq);
+    lock.extend(&name, &loaded.torn).map_err(SessionError::io(&at.path(&name)))
 }

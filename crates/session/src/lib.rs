@@ -82,6 +82,7 @@ mod scan;
 mod search;
 mod session;
 pub mod stats;
+pub mod storage;
 mod store;
 mod sum;
 mod summary;

@@ -4,38 +4,9 @@
 //! lines never run together. After a failed sync the content of the disk is not known (the kernel may drop the pages and
 //! report success the next time), so nothing more is accepted.
 
-use std::fs::File;
 use std::io;
 
-use crate::witness;
-
-/// A file that is open for appending.
-pub(crate) trait Storage {
-    /// Appends some of the bytes and returns how many.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
-    fn truncate(&mut self, length: u64) -> io::Result<()>;
-    fn sync(&mut self) -> io::Result<()>;
-}
-
-impl Storage for File {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = io::Write::write(self, bytes)?;
-        witness::wrote(self, bytes.get(..taken).unwrap_or(bytes));
-        Ok(taken)
-    }
-
-    fn truncate(&mut self, length: u64) -> io::Result<()> {
-        self.set_len(length)?;
-        witness::cut(self, length);
-        Ok(())
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
-        self.sync_data()?;
-        witness::synced(self);
-        Ok(())
-    }
-}
+use crate::storage::Appendable;
 
 #[derive(Debug)]
 pub(crate) struct Lines<S> {
@@ -62,7 +33,7 @@ impl From<io::Error> for LinesError {
     }
 }
 
-impl<S: Storage> Lines<S> {
+impl<S: Appendable> Lines<S> {
     /// `length` is the bytes of complete lines; what follows them is cut off.
     pub(crate) fn new(storage: S, length: u64, ragged: bool) -> Self {
         Self { storage, length, ragged, written: true, unsynced: false }
@@ -175,7 +146,7 @@ mod tests {
         }
     }
 
-    impl Storage for Disk {
+    impl Appendable for Disk {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.writes += 1;
             if std::mem::take(&mut self.interrupted) {

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::files::{self, Replace};
+use crate::storage::SessionStorage;
 use crate::{Metadata, Summary, journal, metadata};
 
 pub(crate) const FILE: &str = "list-index";
@@ -124,9 +125,9 @@ impl ListIndex {
     }
 
     /// Returns the summary of a session, from the index if its files are as they were.
-    pub(crate) fn summary(&mut self, dir: &Path, id: Uuid) -> Summary {
+    pub(crate) fn summary(&mut self, at: &dyn SessionStorage, id: Uuid) -> Summary {
         // Before the session is read: if it changes meanwhile, the entry does not fit the next time.
-        let stamps = Stamps::of(dir);
+        let stamps = Stamps::of(at.dir());
         if let Some((entry, line)) = self.stored.remove(&id.to_string()) {
             if Some(entry.stamps) == stamps {
                 self.lines.push((id, line));
@@ -134,7 +135,7 @@ impl ListIndex {
             }
             self.is_outdated = true;
         }
-        let summary = Summary::of(dir, id);
+        let summary = Summary::of(at, id);
         let lasts = summary.problem.is_none() && !summary.hollow;
         if let Some(line) = stamps.filter(|_| lasts).and_then(|stamps| Entry::of(&summary, stamps).line()) {
             self.lines.push((id, line));
@@ -159,9 +160,9 @@ impl ListIndex {
 }
 
 /// Removes the entry of a session that was deleted.
-pub(crate) fn forget(dir: &Path, id: Uuid) {
-    let (all, id) = (lines(dir), id.to_string());
-    let left: Vec<&str> = all.iter().map(String::as_str).filter(|line| !line.contains(&id)).collect();
+pub(crate) fn forget(dir: &Path, id: &str) {
+    let all = lines(dir);
+    let left: Vec<&str> = all.iter().map(String::as_str).filter(|line| !line.contains(id)).collect();
     if left.len() < all.len() {
         write(dir, left);
     }

@@ -77,6 +77,16 @@ impl Lock {
         }
     }
 
+    /// Returns the session's directory.
+    pub(crate) fn dir(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.path)
+    }
+
+    /// Returns the path of a file in the session's directory.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.path.with_file_name(name)
+    }
+
     /// Writes the name of the holder.
     pub(crate) fn sign(&mut self, since: Timestamp) -> Result<(), SessionError> {
         let line = format!("{} {since}\n", std::process::id());
@@ -98,6 +108,12 @@ impl Drop for Lock {
         // So that nobody is shown a former holder; the lock itself ends with the file.
         let _ = self.clear();
     }
+}
+
+/// Returns whether a process holds the lock of a session's directory.
+pub(crate) fn is_in_use(dir: &Path) -> bool {
+    let shared = files::regular(&dir.join("lock")).map(|lock| lock.try_lock_shared());
+    matches!(shared, Ok(Err(TryLockError::WouldBlock)))
 }
 
 /// How long to wait for a holder that has not signed, and so holds the lock only briefly.
@@ -155,7 +171,6 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
-    use crate::check::is_in_use;
 
     #[test]
     fn who_only_looks_keeps_nobody_from_writing() {

@@ -1,6 +1,5 @@
 //! Metadata of a session: names and tags by people, and totals for lists. Every key and the file itself may be missing.
 
-use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
@@ -8,8 +7,11 @@ use converse_canister::{Cost, InvocationId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::files::{self, Replace};
-use crate::{SessionError, journal};
+use crate::SessionError;
+use crate::files::Durability;
+use crate::storage::{
+    JournalState, SessionDirectory, SessionLock, SessionStorage, is_missing, is_unavailable,
+};
 
 pub(crate) const FILE: &str = "metadata.toml";
 const MAX_BYTES: u64 = 64 * 1024;
@@ -77,33 +79,59 @@ impl Metadata {
         self.model.as_deref().filter(|_| self.model_imported)
     }
 
-    /// Returns the totals, if the journal has the same length and time of the last write.
+    /// Returns the totals, if the journal in this directory has the same length and time of the last write.
     pub fn current(&self, dir: &Path) -> Option<&Totals> {
-        let (length, modified) = journal::state(dir)?;
+        self.current_of(&SessionDirectory::new(dir).journal().ok()?)
+    }
+
+    /// The same, for a journal with this state.
+    pub(crate) fn current_of(&self, journal: &JournalState) -> Option<&Totals> {
+        let (length, modified) = (journal.length, journal.updated()?);
         self.totals.as_ref().filter(|totals| totals.journal == length && totals.updated == modified)
     }
 
     /// Reads the metadata; empty if missing or unreadable.
-    pub(crate) fn read(dir: &Path) -> Self {
-        read(dir).unwrap_or_default()
+    pub(crate) fn read(at: &dyn SessionStorage) -> Self {
+        read(at).unwrap_or_default()
     }
 
-    /// Writes the metadata. The caller must hold the lock. Unreadable metadata is kept: see [`set_aside`].
-    pub(crate) fn write(&self, dir: &Path, how: Replace) -> Result<(), SessionError> {
-        let path = dir.join(FILE);
+    /// The same, but an error if that cannot be found out.
+    pub(crate) fn load(at: &dyn SessionStorage) -> Result<Self, SessionError> {
+        match read(at) {
+            Err(error) if is_unavailable(&error) => {
+                Err(SessionError::Io { path: at.path(FILE), source: error })
+            }
+            read => Ok(read.unwrap_or_default()),
+        }
+    }
+
+    /// Returns the metadata in the bytes of its file; empty if unreadable.
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
+        let text = str::from_utf8(bytes).ok().filter(|text| text.len() as u64 <= MAX_BYTES);
+        text.and_then(|text| toml::from_str(text).ok()).unwrap_or_default()
+    }
+
+    /// Writes the metadata. Unreadable metadata is kept: see [`set_aside`].
+    pub(crate) fn write(
+        &self,
+        at: &dyn SessionStorage,
+        lock: &dyn SessionLock,
+        durability: Durability,
+    ) -> Result<(), SessionError> {
+        let path = at.path(FILE);
         let text = toml::to_string(self).map_err(io::Error::other).map_err(SessionError::io(&path))?;
         if text.len() as u64 > MAX_BYTES {
             let source = io::Error::other("name, tags and model have more than 64 KiB");
             return Err(SessionError::Io { path, source });
         }
-        set_aside(dir)?;
-        files::replace(&path, text.as_bytes(), how).map_err(SessionError::io(&path))
+        set_aside(at, lock)?;
+        lock.replace(FILE, text.as_bytes(), durability).map_err(SessionError::io(&path))
     }
 }
 
-fn read(dir: &Path) -> io::Result<Metadata> {
-    let file = match files::regular(&dir.join(FILE)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Metadata::default()),
+fn read(at: &dyn SessionStorage) -> io::Result<Metadata> {
+    let file = match at.open(FILE) {
+        Err(error) if is_missing(&error) => return Ok(Metadata::default()),
         file => file?,
     };
     let mut text = String::new();
@@ -114,51 +142,54 @@ fn read(dir: &Path) -> io::Result<Metadata> {
     toml::from_str(&text).map_err(io::Error::other)
 }
 
-/// Returns whether the file exists and cannot be read.
-pub(crate) fn is_broken(dir: &Path) -> bool {
-    read(dir).is_err()
+/// Returns whether the file exists and what it says cannot be read.
+pub(crate) fn is_broken(at: &dyn SessionStorage) -> bool {
+    read(at).is_err_and(|error| !is_unavailable(&error))
 }
 
 /// Limit on the files that are kept.
 const ASIDE: u32 = 100;
 
-/// Renames unreadable metadata, so that it is not overwritten, and returns the new name. The caller must hold the lock.
-pub(crate) fn set_aside(dir: &Path) -> Result<Option<String>, SessionError> {
-    if !is_broken(dir) {
+/// Renames unreadable metadata, so that it is not overwritten, and returns the new name.
+pub(crate) fn set_aside(
+    at: &dyn SessionStorage,
+    lock: &dyn SessionLock,
+) -> Result<Option<String>, SessionError> {
+    if !is_broken(at) {
         return Ok(None);
     }
     let numbered = |number| match number {
         1 => "metadata.broken".to_owned(),
         more => format!("metadata.broken-{more}"),
     };
-    let free = (1..=ASIDE).map(numbered).find(|name| fs::symlink_metadata(dir.join(name)).is_err());
+    let free = (1..=ASIDE).map(numbered).find(|name| matches!(at.has(name), Ok(false)));
     let kept = free.ok_or_else(|| io::Error::other("too many unreadable copies are kept already"));
-    let path = dir.join(FILE);
-    kept.and_then(|name| {
-        fs::rename(&path, dir.join(&name))?;
-        files::sync_dir(dir).map(|()| Some(name))
-    })
-    .map_err(SessionError::io(&path))
+    kept.and_then(|name| lock.rename(FILE, &name).map(|()| Some(name)))
+        .map_err(SessionError::io(&at.path(FILE)))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::journal;
 
     #[test]
     fn it_reads_back_with_what_others_wrote() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(Metadata::read(dir.path()), Metadata::default());
+        let at = SessionDirectory::new(dir.path());
+        assert_eq!(Metadata::read(&at), Metadata::default());
         fs::write(dir.path().join(FILE), "name = \"tax\"\nstars = 5\n[later]\nx = 1\n").unwrap();
-        let mut metadata = Metadata::read(dir.path());
+        let mut metadata = Metadata::read(&at);
         assert_eq!(metadata.name.as_deref(), Some("tax"));
         metadata.tags = vec!["a".into()];
         metadata.totals = Some(totals());
-        metadata.write(dir.path(), Replace::LOCKED).unwrap();
-        assert_eq!(Metadata::read(dir.path()), metadata);
+        metadata.write(&at, &*at.lock().unwrap(), Durability::Name).unwrap();
+        assert_eq!(Metadata::read(&at), metadata);
         let text = fs::read_to_string(dir.path().join(FILE)).unwrap();
         assert!(text.contains("stars = 5") && text.contains("[later]") && text.contains("tags"), "{text}");
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert_eq!(at.names(crate::storage::Area::Session).unwrap(), ["lock", FILE]);
     }
 
     fn totals() -> Totals {
@@ -186,7 +217,7 @@ mod tests {
         let long = format!("name = \"{}\"", "x".repeat(MAX_BYTES as usize));
         for broken in ["name = ", "name = 5", "\u{feff}\0", &long] {
             fs::write(dir.path().join(FILE), broken).unwrap();
-            assert_eq!(Metadata::read(dir.path()), Metadata::default());
+            assert_eq!(Metadata::read(&SessionDirectory::new(dir.path())), Metadata::default());
         }
     }
 }

@@ -4,24 +4,28 @@
 //! replaces the old one atomically. So after a crash or power cut at any moment, the journal is either the old or the new
 //! one, and the next process continues from there.
 
-use std::fs;
 use std::io;
-use std::path::Path;
 
 use jiff::Timestamp;
 
-use crate::files::{self, Replace};
+use crate::files::Durability;
 use crate::journal::FILE;
+use crate::storage::{SessionLock, SessionStorage, is_missing, read_all};
 use crate::{Body, Entry, FORMAT, Loaded, SessionError, parse, sum};
 
 /// Limit on the backups of one session.
 const BACKUPS: u32 = 100;
 
-/// Migrates the journal from which `loaded` was read. The caller must hold the lock.
-pub(crate) fn migrate(dir: &Path, loaded: &Loaded, now: Timestamp) -> Result<(), SessionError> {
-    let path = dir.join(FILE);
-    let old = fs::read(&path).map_err(SessionError::io(&path))?;
-    let backup = back_up(dir, loaded.header.format, &old).map_err(SessionError::io(dir))?;
+/// Migrates the journal from which `loaded` was read.
+pub(crate) fn migrate(
+    at: &dyn SessionStorage,
+    lock: &dyn SessionLock,
+    loaded: &Loaded,
+    now: Timestamp,
+) -> Result<(), SessionError> {
+    let path = at.path(FILE);
+    let old = read_all(at, FILE).map_err(SessionError::io(&path))?;
+    let backup = back_up(at, lock, loaded.header.format, &old).map_err(SessionError::io(at.dir()))?;
     let whole = old.get(..usize::try_from(loaded.length).unwrap_or(usize::MAX)).unwrap_or(&old);
     let mut new = resealed(whole)?;
     let note =
@@ -30,22 +34,22 @@ pub(crate) fn migrate(dir: &Path, loaded: &Loaded, now: Timestamp) -> Result<(),
     for (seq, body) in (loaded.next_seq..).zip(amendments) {
         new.extend(Entry { seq, at: now, body }.to_line()?);
     }
-    files::replace(&path, &new, Replace::LOCKED).map_err(SessionError::io(&path))
+    lock.replace(FILE, &new, Durability::Name).map_err(SessionError::io(&path))
 }
 
 /// Keeps the old journal and returns the name of the copy. A copy from an interrupted attempt is a prefix of the journal
 /// and is replaced; any other copy stays.
-fn back_up(dir: &Path, format: u32, old: &[u8]) -> io::Result<String> {
+fn back_up(at: &dyn SessionStorage, lock: &dyn SessionLock, format: u32, old: &[u8]) -> io::Result<String> {
     for number in 1..=BACKUPS {
         let name = match number {
             1 => format!("journal.v{format}.jsonl"),
             more => format!("journal.v{format}-{more}.jsonl"),
         };
-        match fs::read(dir.join(&name)) {
+        match read_all(at, &name) {
             Ok(kept) if kept == old => return Ok(name),
             Ok(kept) if !old.starts_with(&kept) => {}
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => return files::replace(&dir.join(&name), old, Replace::LOCKED).map(|()| name),
+            Err(error) if !is_missing(&error) => return Err(error),
+            _ => return lock.replace(&name, old, Durability::Name).map(|()| name),
         }
     }
     Err(io::Error::other("too many backups are kept already"))

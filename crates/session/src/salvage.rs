@@ -1,8 +1,7 @@
 //! Saves the readable lines of a damaged session as a new session. The damaged session stays unchanged.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs;
-use std::io::{self, BufReader};
+use std::io::BufReader;
 use std::path::Path;
 
 use converse_canister::{Canister, InvocationId, Transcript};
@@ -12,11 +11,11 @@ use uuid::Uuid;
 use crate::check::SAVED;
 use crate::course::Course;
 use crate::entry::KNOWN;
-use crate::lock::Lock;
 use crate::scan::{Scan, scan_to_damage};
+use crate::storage::{Area, CONTENT, SessionStorage, is_missing, read_all};
 use crate::synced::Synced;
 use crate::{
-    Body, Entry, Header, Metadata, Repair, Session, SessionError, Store, digest, files, journal, new_id, sum,
+    Body, Entry, Header, Metadata, Repair, Session, SessionError, Store, digest, journal, new_id, sum,
 };
 
 /// A session of saved lines.
@@ -33,26 +32,24 @@ impl Store {
     /// Makes a new session of all readable lines, with all content and metadata. Journals of format 1 have no checksums, so their lines after the first damaged one are lost. The caller
     /// should check the session first: an undamaged one is copied, and one of a later format is refused.
     pub fn salvage(&self, id: Uuid, now: Timestamp) -> Result<Salvaged, SessionError> {
-        let dir = self.existing(id)?;
+        let at = self.existing(id)?;
         // Nobody may write the session meanwhile.
-        let _lock = Lock::take(&dir)?;
-        let path = dir.join(journal::FILE);
-        let bytes = match files::regular(&path).and_then(|_| fs::read(&path)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(SessionError::Empty { path });
-            }
+        let _lock = at.lock()?;
+        let path = at.path(journal::FILE);
+        let bytes = match read_all(&*at, journal::FILE) {
+            Err(error) if is_missing(&error) => return Err(SessionError::Empty { path }),
             bytes => bytes.map_err(SessionError::io(&path))?,
         };
         let Kept { header, entries, lost, may_restore } = readable(&bytes, &path, now)?;
         let header = Header { format: crate::FORMAT, ..header };
         // The new session has the time of the last use of the damaged one.
-        let modified = journal::modified(&dir).map_err(SessionError::io(&path))?;
+        let modified = at.journal().map_err(SessionError::io(&path))?.modified;
         let new = salvaged_id(id, now);
         self.place(new, header, |session| {
-            session.metadata = described(&dir);
-            adopt_all(&dir, session)?;
+            session.metadata = described(&*at)?;
+            adopt_all(&*at, session)?;
             entries.into_iter().try_for_each(|entry| session.append(entry.body, entry.at).map(drop))?;
-            journal::date(session.dir(), modified).map_err(SessionError::io(&path))
+            session.journal.lock().date_journal(modified).map_err(SessionError::io(&path))
         })?;
         Ok(Salvaged { id: new, lost, may_restore })
     }
@@ -272,27 +269,20 @@ fn salvaged_id(id: Uuid, now: Timestamp) -> Uuid {
     new_id(now, &dice)
 }
 
-fn described(dir: &Path) -> Metadata {
-    let mut metadata = Metadata::read(dir);
+fn described(at: &dyn SessionStorage) -> Result<Metadata, SessionError> {
+    let mut metadata = Metadata::load(at)?;
     metadata.other.remove(SAVED);
     // Two sessions with the same name could not be distinguished.
     metadata.name = metadata.name.map(|name| format!("{name} (saved)"));
-    metadata
+    Ok(metadata)
 }
 
 /// Copies all content that matches its name, needed or not.
-fn adopt_all(from: &Path, session: &Session) -> Result<(), SessionError> {
-    let dir = from.join("content");
-    let entries = match fs::read_dir(&dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => {
-            entries.and_then(Iterator::collect::<io::Result<Vec<_>>>).map_err(SessionError::io(&dir))?
-        }
-    };
-    for entry in entries {
-        let path = entry.path();
-        let bytes = files::regular(&path).and_then(|_| fs::read(&path)).map_err(SessionError::io(&path))?;
-        if entry.file_name().to_string_lossy() == digest(&bytes).to_string() {
+fn adopt_all(from: &dyn SessionStorage, session: &Session) -> Result<(), SessionError> {
+    for name in from.names(Area::Content).map_err(SessionError::io(from.dir()))? {
+        let file = format!("{CONTENT}{name}");
+        let bytes = read_all(from, &file).map_err(SessionError::io(&from.path(&file)))?;
+        if name == digest(&bytes).to_string() {
             session.contents.put(&bytes)?;
         }
     }

@@ -114,8 +114,8 @@ impl Store {
     }
 
     fn look(&self, id: Uuid, query: &Query, limit: usize, found: &mut SearchResults) {
-        let dir = self.path(id);
-        let index = match Index::of(&dir) {
+        let at = self.at(id);
+        let index = match Index::of(&*at) {
             Ok(index) => index,
             Err(SessionError::Empty { .. }) => return,
             // The session was deleted meanwhile, or is not complete yet.
@@ -137,7 +137,7 @@ impl Store {
             let hits = latest.into_iter().map(|record| query.hit((index, id), record, oldest, &self.clean));
             Some((total, hits.collect::<Option<Vec<_>>>()?))
         };
-        let Some((total, hits)) = searched(&index).or_else(|| searched(&Index::rebuilt(&dir).ok()?)) else {
+        let Some((total, hits)) = searched(&index).or_else(|| searched(&Index::rebuilt(&*at).ok()?)) else {
             return;
         };
         found.total += total;

@@ -1,15 +1,16 @@
 //! A session that is open for writing.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::files::{Durability, Replace};
+use crate::files::Durability;
+use crate::storage::SessionStorage;
 use crate::tally::Tally;
 use crate::{
-    Body, Clean, Contents, Entry, Header, Journal, Loaded, Metadata, Repair, SessionError, files, metadata,
-    store,
+    Body, Clean, Contents, Entry, Header, Journal, Loaded, Metadata, Repair, SessionError, metadata,
 };
 
 /// Returns the id of a new session, a UUID of version 7 (RFC 9562), which sorts by time.
@@ -31,32 +32,37 @@ pub struct Session {
     /// If it has no name, the user's first words become its name.
     pub metadata: Metadata,
     tally: Tally,
-    dir: PathBuf,
+    at: Arc<dyn SessionStorage>,
     /// Removed when dropped without messages.
     fleeting: bool,
 }
 
 impl Session {
-    pub(crate) fn create(dir: &Path, id: Uuid, header: Header, clean: &Clean) -> Result<Self, SessionError> {
-        let journal = Journal::create(dir, header.clone())?;
-        Ok(Self::of(dir, id, journal, Loaded::empty(header), Metadata::default(), clean))
+    pub(crate) fn create(
+        at: Arc<dyn SessionStorage>,
+        id: Uuid,
+        header: Header,
+        clean: &Clean,
+    ) -> Result<Self, SessionError> {
+        let journal = Journal::create(&*at, header.clone())?;
+        Ok(Self::of(at, id, journal, Loaded::empty(header), Metadata::default(), clean))
     }
 
     pub(crate) fn open(
-        dir: &Path,
+        at: Arc<dyn SessionStorage>,
         id: Uuid,
         now: Timestamp,
         resumes: bool,
         clean: &Clean,
     ) -> Result<Self, SessionError> {
-        let (journal, mut loaded) = Journal::open(dir, now, resumes)?;
-        files::sweep(dir).map_err(SessionError::io(dir))?;
-        if let Some(kept) = metadata::set_aside(dir)? {
+        let (journal, mut loaded) = Journal::open(&*at, now, resumes)?;
+        journal.lock().sweep().map_err(SessionError::io(at.dir()))?;
+        if let Some(kept) = metadata::set_aside(&*at, journal.lock())? {
             loaded.repairs.push(Repair::Metadata { kept });
         }
         let shortened = loaded.repairs.iter().any(|repair| matches!(repair, Repair::Shortened { .. }));
-        let mut session = Self::of(dir, id, journal, loaded, Metadata::read(dir), clean);
-        session.contents.sweep()?;
+        let metadata = Metadata::load(&*at)?;
+        let mut session = Self::of(at, id, journal, loaded, metadata, clean);
         if shortened {
             // The repair is in the journal now; outdated totals would report it again.
             session.save_metadata()?;
@@ -65,7 +71,7 @@ impl Session {
     }
 
     fn of(
-        dir: &Path,
+        at: Arc<dyn SessionStorage>,
         id: Uuid,
         journal: Journal,
         loaded: Loaded,
@@ -75,9 +81,8 @@ impl Session {
         let tally = Tally::of(&loaded, clean);
         // An earlier version may have saved a name with secrets.
         metadata.name = metadata.name.map(|name| clean.text(&name));
-        let contents = Contents::new(dir);
-        let dir = dir.to_owned();
-        let mut session = Self { id, journal, loaded, contents, metadata, tally, dir, fleeting: false };
+        let contents = Contents::at(at.clone());
+        let mut session = Self { id, journal, loaded, contents, metadata, tally, at, fleeting: false };
         session.name();
         session
     }
@@ -102,26 +107,31 @@ impl Session {
     /// Writes the metadata with the current totals durably.
     pub fn save_metadata(&mut self) -> Result<(), SessionError> {
         let _ = self.journal.commit();
-        self.write_metadata(Replace::LOCKED)
+        self.write_metadata(Durability::Name)
     }
 
     /// Writes the metadata. After a power cut the earlier metadata may be there.
     pub fn note_metadata(&mut self) -> Result<(), SessionError> {
-        self.write_metadata(Replace { durability: Durability::Content, ..Replace::LOCKED })
+        self.write_metadata(Durability::Content)
     }
 
-    fn write_metadata(&mut self, how: Replace) -> Result<(), SessionError> {
+    fn write_metadata(&mut self, durability: Durability) -> Result<(), SessionError> {
         // Totals must not describe lines that a power cut could still remove.
         let (synced, length) = (self.journal.is_committed(), self.journal.length());
         self.metadata.totals =
-            self.tally.totals(&self.dir).filter(|totals| synced && totals.journal == length);
+            self.tally.totals(&*self.at).filter(|totals| synced && totals.journal == length);
         self.tally.noted();
-        self.metadata.write(&self.dir, how)
+        self.metadata.write(&*self.at, self.journal.lock(), durability)
     }
 
-    /// Returns the directory of the session.
+    /// Returns the directory of the session. If sessions are not files, a text for messages in the form of one.
     pub fn dir(&self) -> &Path {
-        &self.dir
+        self.at.dir()
+    }
+
+    /// Removes a session whose creation failed.
+    pub(crate) fn abandon(&self) {
+        self.at.abandon();
     }
 
     fn name(&mut self) {
@@ -134,7 +144,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         // If removing fails, an empty session remains, as after a kill.
-        if self.fleeting && store::vanish(&self.dir).is_ok() {
+        if self.fleeting && self.journal.lock().delete().is_ok() {
             return;
         }
         if self.tally.moved() {

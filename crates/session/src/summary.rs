@@ -2,13 +2,11 @@
 //!
 //! The totals in the metadata are used as long as they belong to the current journal; otherwise the journal is read.
 
-use std::fs;
-use std::path::Path;
-
 use converse_canister::{Canister, Content};
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use crate::storage::{JournalState, SessionStorage};
 use crate::{Loaded, Metadata, SessionError, journal};
 
 /// Limit on the characters of the first words.
@@ -33,15 +31,25 @@ pub struct Summary {
 }
 
 impl Summary {
-    pub(crate) fn of(dir: &Path, id: Uuid) -> Self {
+    pub(crate) fn of(at: &dyn SessionStorage, id: Uuid) -> Self {
+        Self::with(at, id, at.journal().ok(), Metadata::read(at))
+    }
+
+    /// The same, for what is known of the session already.
+    pub(crate) fn with(
+        at: &dyn SessionStorage,
+        id: Uuid,
+        journal: Option<JournalState>,
+        metadata: Metadata,
+    ) -> Self {
+        let updated = journal.and_then(|journal| journal.updated());
         // An id that a client chose has no time in it.
-        let created = created(id).or_else(|| updated(dir)).unwrap_or_default();
-        let metadata = Metadata::read(dir);
-        let totals = metadata.current(dir).cloned();
+        let created = created(id).or(updated).unwrap_or_default();
+        let totals = journal.and_then(|journal| metadata.current_of(&journal).cloned());
         let mut summary = Self {
             id,
             created,
-            updated: updated(dir).unwrap_or(created),
+            updated: updated.unwrap_or(created),
             words: String::new(),
             canisters: 0,
             metadata,
@@ -53,7 +61,7 @@ impl Summary {
             summary.canisters = usize::try_from(totals.canisters).unwrap_or(usize::MAX);
             return summary;
         }
-        match journal::read(dir) {
+        match journal::read(at) {
             Ok(loaded) => summary.take(&loaded),
             Err(error) => {
                 summary.hollow = matches!(error, SessionError::Empty { .. });
@@ -75,12 +83,6 @@ impl Summary {
 fn created(id: Uuid) -> Option<Timestamp> {
     let (seconds, nanos) = id.get_timestamp()?.to_unix();
     Timestamp::new(i64::try_from(seconds).ok()?, i32::try_from(nanos).ok()?).ok()
-}
-
-/// Returns the time of the last write to the journal.
-pub(crate) fn updated(dir: &Path) -> Option<Timestamp> {
-    let modified = fs::metadata(dir.join(journal::FILE)).ok()?.modified().ok()?;
-    Timestamp::try_from(modified).ok()
 }
 
 /// Returns the user's first words.

@@ -1,9 +1,8 @@
 //! Totals of a session, updated while it is written, so that lists need not read journals.
 
-use std::path::Path;
-
 use converse_canister::{Canister, Cost, Usage};
 
+use crate::storage::SessionStorage;
 use crate::{Body, Clean, Entry, Loaded, Totals, journal, name_from, summary};
 
 /// The totals of the journal that this process writes.
@@ -67,8 +66,8 @@ impl Tally {
     }
 
     /// Returns the totals for the journal on disk; `None` if they are not known.
-    pub(crate) fn totals(&self, dir: &Path) -> Option<Totals> {
-        let (length, updated) = journal::state(dir).filter(|_| !self.lost)?;
+    pub(crate) fn totals(&self, at: &dyn SessionStorage) -> Option<Totals> {
+        let (length, updated) = journal::state(at).filter(|_| !self.lost)?;
         // The largest integer in TOML.
         let number = |number: u64| number.min(i64::MAX as u64);
         Some(Totals {
@@ -119,6 +118,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
+    use crate::storage::SessionDirectory;
 
     #[test]
     fn a_secret_is_taken_out_before_anything_is_cut() {
@@ -134,7 +134,7 @@ mod tests {
             at: Timestamp::UNIX_EPOCH,
             body: Canister::User(User::text(&text)).into(),
         });
-        let words = tally.totals(dir.path()).unwrap().words;
+        let words = tally.totals(&SessionDirectory::new(dir.path())).unwrap().words;
         let name = tally.name().unwrap();
         assert!(name.ends_with("[redacte…") || name.ends_with("w…"), "{name}");
         assert!(words.contains("[redacted]"), "{words}");
@@ -174,7 +174,7 @@ mod tests {
             (12, user("x"), None),
         ] {
             tally.count(&Entry { seq, at: Timestamp::UNIX_EPOCH, body });
-            let totals = tally.totals(dir.path());
+            let totals = tally.totals(&SessionDirectory::new(dir.path()));
             let seen = totals.as_ref().map(|t| (t.turns, t.canisters, t.tokens, t.cost.0, t.words.as_str()));
             assert_eq!(seen, expected, "{seq}");
         }

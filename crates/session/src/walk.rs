@@ -1,13 +1,14 @@
 //! Reads a journal line by line, with only one line in memory.
 
-use std::io::{BufRead, BufReader, ErrorKind};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use uuid::Uuid;
 
 use crate::scan::{Damage, first_line, next_line, read};
+use crate::storage::is_missing;
 use crate::synced::Synced;
-use crate::{Entry, Header, Metadata, SessionError, Store, files, journal, loss};
+use crate::{Entry, Header, Metadata, SessionError, Store, journal, loss};
 
 /// Size of the read buffer.
 const BUFFER: usize = 128 * 1024;
@@ -16,17 +17,17 @@ impl Store {
     /// Passes all lines of a session but the first to `line`, in order and without repairs, including abandoned ones. Lines
     /// before a damaged one are passed before the error is returned. What a crash left incomplete at the end is skipped.
     pub fn walk(&self, id: Uuid, line: impl FnMut(&Header, Entry)) -> Result<(), SessionError> {
-        let dir = self.existing(id)?;
-        let path = dir.join(journal::FILE);
+        let at = self.existing(id)?;
+        let path = at.path(journal::FILE);
         // Read before the journal, which only grows.
-        let noted = loss::noted(&Metadata::read(&dir));
-        let walked = match files::regular(&path) {
+        let noted = loss::noted(&Metadata::load(&*at)?);
+        let walked = match at.open(journal::FILE) {
             Ok(file) => walk(BufReader::with_capacity(BUFFER, file), noted, &path, line),
-            Err(error) if error.kind() == ErrorKind::NotFound => return Err(loss::of_all(&dir)),
+            Err(error) if is_missing(&error) => return Err(loss::of_all(&*at)),
             Err(source) => return Err(SessionError::Io { path, source }),
         };
         match walked {
-            Err(SessionError::Empty { .. }) => Err(loss::of_all(&dir)),
+            Err(SessionError::Empty { .. }) => Err(loss::of_all(&*at)),
             walked => walked,
         }
     }

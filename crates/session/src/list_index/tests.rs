@@ -47,7 +47,7 @@ fn listed(store: &Store) -> (Vec<Summary>, Vec<PathBuf>) {
 /// The list without an index.
 fn fresh(store: &Store) -> Vec<Summary> {
     let mut all: Vec<_> =
-        store.all().unwrap().into_iter().map(|id| Summary::of(&store.path(id), id)).collect();
+        store.all().unwrap().into_iter().map(|id| Summary::of(&*store.at(id), id)).collect();
     all.sort_by_key(|summary| std::cmp::Reverse((summary.updated, summary.id)));
     all
 }
@@ -178,7 +178,7 @@ fn a_session_that_is_deleted_while_a_list_is_made_leaves_no_words() {
     let sessions = dir.path().join("sessions");
     let mut index = ListIndex::read(&sessions);
     for number in 0..2 {
-        index.summary(&store.path(id(number)), id(number));
+        index.summary(&*store.at(id(number)), id(number));
     }
     store.delete(id(1)).unwrap();
     index.store(&sessions);

@@ -1,0 +1,390 @@
+//! The port to the place where sessions are kept: a directory here, or a database in another crate.
+//!
+//! The port moves bytes. Formats, checksums, repair and every rule of reading are on this side of it, and so are the same
+//! for all implementations. A session is a journal that grows, small files with names, and content by digest:
+//!
+//! ```text
+//! journal.jsonl      appended to, and made durable, by one writer
+//! metadata.toml …    replaced as a whole
+//! content/<sha256>   written once
+//! ```
+//! Whoever writes holds the session's lock. Only content and what is derived from the journal (the search index) are
+//! written without it: the same bytes have the same name, and an outdated index is not used.
+
+mod directory;
+mod session_directory;
+
+use std::fmt;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::files::Durability;
+use crate::{Fault, Metadata, SessionError};
+
+pub use directory::Directory;
+pub(crate) use session_directory::{SessionDirectory, size as directory_size};
+
+/// All sessions of one user.
+pub trait Storage: fmt::Debug + Send + Sync {
+    /// Returns the ids of all sessions, sorted. Those under construction are not among them.
+    ///
+    /// # Errors
+    ///
+    /// The sessions cannot be listed.
+    fn ids(&self) -> Result<Vec<Uuid>, SessionError>;
+
+    /// Returns a session, which may not exist. Accesses nothing.
+    fn session(&self, id: Uuid) -> Arc<dyn SessionStorage>;
+
+    /// Begins a session durably. One under construction (`staged`) exists for its creator alone until
+    /// [`SessionLock::publish`], and one whose creator was killed is litter.
+    ///
+    /// # Errors
+    ///
+    /// The session exists, or cannot be written.
+    fn begin(&self, id: Uuid, staged: bool) -> Result<Arc<dyn SessionStorage>, SessionError>;
+
+    /// Returns what killed processes left next to the sessions.
+    fn litter(&self) -> Vec<PathBuf>;
+
+    /// Removes one of [`Storage::litter`]. Returns false if it is in use or already removed.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be removed.
+    fn sweep(&self, litter: &Path) -> Result<bool, SessionError>;
+
+    /// Returns all sessions with what a list shows of them, if that is one request. `None`: each is read by itself.
+    ///
+    /// # Errors
+    ///
+    /// The sessions cannot be listed.
+    fn listed(&self) -> Result<Option<Vec<Listed>>, SessionError> {
+        Ok(None)
+    }
+
+    /// Returns the directory of the sessions if they are files, for an index of all of them.
+    fn directory(&self) -> Option<&Path> {
+        None
+    }
+}
+
+/// One session in [`Storage::listed`].
+#[derive(Debug, Clone)]
+pub struct Listed {
+    pub id: Uuid,
+    pub journal: JournalState,
+    /// The bytes of `metadata.toml`, if it exists.
+    pub metadata: Option<Vec<u8>>,
+}
+
+impl Listed {
+    /// Returns the metadata; empty if missing or unreadable.
+    pub(crate) fn metadata(&self) -> Metadata {
+        self.metadata.as_deref().map(Metadata::of_bytes).unwrap_or_default()
+    }
+}
+
+/// How long a journal is, and when it was last written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JournalState {
+    pub length: u64,
+    pub modified: SystemTime,
+}
+
+impl JournalState {
+    /// Returns the time of the last write.
+    pub(crate) fn updated(&self) -> Option<Timestamp> {
+        Timestamp::try_from(self.modified).ok()
+    }
+}
+
+/// The two kinds of names in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Area {
+    /// The journal and the small files.
+    Session,
+    /// Content, by digest.
+    Content,
+}
+
+/// The name of the journal.
+pub const JOURNAL: &str = crate::journal::FILE;
+
+/// The beginning of the names of content, before the digest.
+pub const CONTENT: &str = "content/";
+
+/// One session. Reading needs no lock.
+pub trait SessionStorage: fmt::Debug + Send + Sync {
+    /// The session's directory. If sessions are not files, a text for messages in the form of one: it ends with the id.
+    fn dir(&self) -> &Path;
+
+    /// Returns what [`SessionStorage::dir`] is for a name.
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir().join(name)
+    }
+
+    /// Returns whether the session exists.
+    ///
+    /// # Errors
+    ///
+    /// That cannot be found out.
+    fn exists(&self) -> io::Result<bool>;
+
+    /// Opens a file for reading: a name of [`SessionStorage::names`], behind [`CONTENT`] that of content.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::NotFound`] if it does not exist. See [`is_unavailable`] for a place that cannot be reached.
+    fn open(&self, name: &str) -> io::Result<Box<dyn StoredFile>>;
+
+    /// Returns whether a file exists.
+    ///
+    /// # Errors
+    ///
+    /// That cannot be found out.
+    fn has(&self, name: &str) -> io::Result<bool>;
+
+    /// Returns the state of the journal.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`SessionStorage::open`].
+    fn journal(&self) -> io::Result<JournalState>;
+
+    /// Returns the names of the files, sorted; of [`Area::Content`] without [`CONTENT`].
+    ///
+    /// # Errors
+    ///
+    /// They cannot be listed. None at all is not an error.
+    fn names(&self, area: Area) -> io::Result<Vec<String>>;
+
+    /// Returns the bytes of all files.
+    fn size(&self) -> u64;
+
+    /// Keeps content durably. Its name is not there yet, or there with other bytes, which are replaced.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    fn put_content(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
+
+    /// Takes over content from another session without reading it, if that is possible. Durable after
+    /// [`SessionStorage::sync_content`].
+    ///
+    /// # Errors
+    ///
+    /// It is not possible, or the content is there already.
+    fn adopt_content(&self, from: &dyn SessionStorage, name: &str) -> io::Result<()>;
+
+    /// Makes durable what was adopted.
+    ///
+    /// # Errors
+    ///
+    /// It may not be durable.
+    fn sync_content(&self) -> io::Result<()>;
+
+    /// Replaces a file that is derived from the journal. It need not be durable, and the caller need not hold the lock.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    fn put_derived(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
+
+    /// Takes the lock, or returns its holder. Waits on this thread for short operations of other processes.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::InUse`] if another process writes the session.
+    fn lock(&self) -> Result<Box<dyn SessionLock>, SessionError>;
+
+    /// Returns whether a process holds the lock.
+    fn is_in_use(&self) -> bool;
+
+    /// Removes a session that was begun and whose creation failed.
+    fn abandon(&self);
+
+    /// Returns the faults of the place itself, such as permissions that are too wide.
+    fn faults(&self, _in_use: bool) -> Vec<Fault> {
+        Vec::new()
+    }
+}
+
+/// The lock of a session, held until dropped, and what its holder may do. After another process has taken the lock over,
+/// nothing is written any more.
+pub trait SessionLock: fmt::Debug + Send + Sync {
+    /// Names the holder to others.
+    ///
+    /// # Errors
+    ///
+    /// The name cannot be written.
+    fn sign(&mut self, since: Timestamp) -> Result<(), SessionError>;
+
+    /// Creates the journal.
+    ///
+    /// # Errors
+    ///
+    /// There is one already, or it cannot be written.
+    fn create_journal(&self) -> io::Result<Box<dyn Appendable>>;
+
+    /// Opens the journal for appending.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it cannot be written.
+    fn append_journal(&self) -> io::Result<Box<dyn Appendable>>;
+
+    /// Sets the time of the journal's last write.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be set.
+    fn date_journal(&self, modified: SystemTime) -> io::Result<()>;
+
+    /// Replaces a file as a whole, also the journal.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written; it is as it was, unless only its durability is not certain.
+    fn replace(&self, name: &str, bytes: &[u8], durability: Durability) -> io::Result<()>;
+
+    /// Appends to a file, or creates it, durably.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    fn extend(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
+
+    /// Renames a file durably. The new name is free.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be renamed.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Removes a file, if it exists.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be removed.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Makes the names of the files durable.
+    ///
+    /// # Errors
+    ///
+    /// They may not be durable.
+    fn sync_names(&self) -> io::Result<()>;
+
+    /// Removes what killed writers left in the session.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be removed.
+    fn sweep(&self) -> io::Result<()>;
+
+    /// Gives a session under construction its name, durably.
+    ///
+    /// # Errors
+    ///
+    /// The session exists, or cannot be written.
+    fn publish(&self) -> Result<(), SessionError>;
+
+    /// Deletes the session. After a kill in between it does not exist, and its rest is litter.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be deleted.
+    fn delete(&self) -> Result<(), SessionError>;
+}
+
+/// A file that is open for reading.
+pub trait StoredFile: Read + Send + Sync {
+    /// Returns its bytes.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be counted.
+    fn length(&self) -> io::Result<u64>;
+
+    /// Reads exactly so many bytes from an offset.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::UnexpectedEof`] if there are fewer.
+    fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()>;
+}
+
+impl fmt::Debug for dyn StoredFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StoredFile")
+    }
+}
+
+/// A file that is open for appending.
+pub trait Appendable: Send + Sync {
+    /// Appends some of the bytes and returns how many.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was appended, or what was appended is cut off before the next write.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// Cuts off what follows so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// It is not cut off.
+    fn truncate(&mut self, length: u64) -> io::Result<()>;
+
+    /// Makes all bytes durable.
+    ///
+    /// # Errors
+    ///
+    /// They may not be durable.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+impl Appendable for Box<dyn Appendable> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.as_mut().write(bytes)
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.as_mut().truncate(length)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.as_mut().sync()
+    }
+}
+
+impl fmt::Debug for dyn Appendable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Appendable")
+    }
+}
+
+/// Returns whether an error says that the place cannot be reached, and nothing about the file. Such an error is never
+/// taken for a damaged file.
+pub fn is_unavailable(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, NotConnected, TimedOut};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | NotConnected | TimedOut)
+}
+
+/// Returns whether an error says that a file does not exist.
+pub(crate) fn is_missing(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+}
+
+/// Reads a file as a whole.
+pub(crate) fn read_all(at: &dyn SessionStorage, name: &str) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    at.open(name)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
