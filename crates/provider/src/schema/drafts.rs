@@ -11,6 +11,27 @@ use serde_json::{Map, Value};
 use super::each_inner;
 
 pub(super) fn modernise(schema: &mut Map<String, Value>) {
+    if schema.iter().any(is_old) {
+        rewrite(schema);
+    }
+    each_inner(schema, &mut |_, inner| {
+        if let Value::Object(inner) = inner {
+            modernise(inner);
+        }
+    });
+}
+
+/// Returns whether a keyword has a form that [`rewrite`] changes. Looking at each is cheaper than looking for these.
+fn is_old((keyword, value): (&String, &Value)) -> bool {
+    match (keyword.as_str(), value) {
+        ("items", Value::Array(_))
+        | ("exclusiveMinimum" | "exclusiveMaximum" | "required", Value::Bool(_)) => true,
+        ("type", kind) => kind == "any",
+        _ => false,
+    }
+}
+
+fn rewrite(schema: &mut Map<String, Value>) {
     tuple(schema);
     for (bound, exclusive) in [("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")] {
         limit(schema, bound, exclusive);
@@ -22,11 +43,6 @@ pub(super) fn modernise(schema: &mut Map<String, Value>) {
     if schema.get("type").is_some_and(|kind| kind == "any") {
         schema.shift_remove("type");
     }
-    each_inner(schema, &mut |_, inner| {
-        if let Value::Object(inner) = inner {
-            modernise(inner);
-        }
-    });
 }
 
 /// Drafts 4 to 2019-09: a list under `items` is a tuple, and `additionalItems` is what comes after it.

@@ -15,11 +15,8 @@ pub(super) fn is_foldable(text: &[u8]) -> bool {
         let run = line.get(line.len().saturating_sub(LONG_RUN)..).unwrap_or_default();
         run.len() == LONG_RUN && !run.iter().any(u8::is_ascii_whitespace)
     };
-    text.iter().enumerate().any(|(at, byte)| match byte {
-        b'%' => is_encoded(at),
-        b'\n' | b'\r' => is_within(at),
-        _ => false,
-    })
+    let mut places = memchr::memchr3_iter(b'%', b'\n', b'\r', text);
+    places.any(|at| if text.get(at) == Some(&b'%') { is_encoded(at) } else { is_within(at) })
 }
 
 /// Returns the text with each `%XX` as its byte, and without line breaks and the blanks that indent a line.
