@@ -202,8 +202,8 @@ impl Driver<'_> {
         if let Some(ending) = ending.or(stopped) {
             self.conversation.end(ending);
         }
-        let had_effects = approved.values().any(Approved::has_effects);
-        self.commit(had_effects)
+        // What follows is synced with the next call that has effects, or at the end of the turn.
+        self.commit(false)
     }
 }
 

@@ -82,7 +82,7 @@ pub enum Event<'a> {
     /// A reply and all its results are complete.
     Committed {
         turn: TurnId,
-        /// Whether they are on disk: if an invocation had effects, and at the end of the turn.
+        /// Whether they are on disk: at the end of the turn.
         durable: bool,
     },
     /// The value of the checked answer, just before the end of the turn.

@@ -200,7 +200,9 @@ impl Sink for Notes {
             }
             Event::Used { instead: Some(by), .. } => format!("used by {by}"),
             Event::Used { .. } => "used".to_owned(),
-            Event::Committed { turn, .. } => format!("committed {}", turn.0),
+            Event::Committed { turn, durable } => {
+                format!("committed {}{}", turn.0, if *durable { ", durable" } else { "" })
+            }
             Event::Answered(value) => format!("answered {value}"),
             Event::Done(_) => "done".to_owned(),
         };
@@ -434,7 +436,7 @@ async fn a_turn_in_its_order() {
             "request 2",
             "assistant \"Bye.\"",
             "used",
-            "committed 2",
+            "committed 2, durable",
             "done",
         ]
     );

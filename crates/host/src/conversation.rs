@@ -273,6 +273,8 @@ impl<'h> Conversation<'h> {
             Ok(()) => Ok(converse(state, &engine, ports, &interrupt.token).await),
             Err(failure) => Err(failure),
         };
+        // A turn that ends with an error has written too.
+        let saved = journal.map_or(Ok(()), JournalSink::settle);
         settings.cassette.turned(ended.as_ref().ok().and_then(|ended| ended.as_ref().ok()));
         let ended = ended.and_then(|ended| turn::outcome(ended?, interrupt));
         let ended = settings.cassette.verdict(ended);
@@ -280,6 +282,7 @@ impl<'h> Conversation<'h> {
             listener.end(ended.as_ref().err());
         }
         ended.map_err(|failure| failure.redacted(|text| context.redactor.clean(text)))?;
+        saved?;
         Ok(Reply { text: last_words(state.transcript()) })
     }
 

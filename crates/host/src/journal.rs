@@ -17,8 +17,8 @@ type Clock = fn() -> Timestamp;
 /// Time between two lines with the text of a reply that is arriving.
 const PARTIAL_EVERY: Duration = Duration::from_secs(1);
 
-/// Writes the journal. Syncs it to disk before tools with effects run, after they ran, and when a turn is complete. While a reply arrives, its text is
-/// written about once a second without a sync, so that a kill loses little of what was shown.
+/// Writes the journal. Syncs it to disk before tools with effects run, and when a turn ends. While a reply arrives, its
+/// text is written about once a second without a sync, so that a kill loses little of what was shown.
 pub struct JournalSink {
     book: Mutex<Book>,
     clock: Clock,
@@ -210,7 +210,8 @@ impl Sink for JournalSink {
                 self.append([Body::Used { usage: *usage, cost, model, provider }], false)
             }
             Event::Done(Ending::Postponed { ids }) => self.append([Body::Waiting { ids: ids.clone() }], true),
-            Event::Committed { durable: true, .. } => self.append([], true),
+            // A turn that a limit or the user ends has no durable commit before.
+            Event::Committed { durable: true, .. } | Event::Done(_) => self.append([], true),
             _ => Ok(()),
         }
     }
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_has_effects_is_on_disk_before_it_runs() {
+    fn only_what_has_effects_is_on_disk_before_it_runs_and_the_end_of_a_turn() {
         let desk = Desk::new();
         let is_on_disk = || desk.sink.with(|session| session.journal.is_committed()).unwrap();
         let turn = TurnId(1);
@@ -287,9 +288,15 @@ mod tests {
             desk.hears(&Event::Started { invocations: std::slice::from_ref(&call), has_effects });
             assert_eq!(is_on_disk(), has_effects);
             desk.hears(&Event::Appended(&Canister::User(User::text("more"))));
-            desk.hears(&Event::Committed { turn, durable: has_effects });
-            assert_eq!(is_on_disk(), has_effects);
+            desk.hears(&Event::Committed { turn, durable: false });
+            assert!(!is_on_disk());
         }
+        desk.hears(&Event::Done(&Ending::Cancelled));
+        assert!(is_on_disk());
+        desk.hears(&Event::Appended(&Canister::User(User::text("more"))));
+        desk.hears(&Event::Committed { turn, durable: true });
+        assert!(is_on_disk());
+        desk.hears(&Event::Appended(&Canister::User(User::text("more"))));
         desk.sink.settle().unwrap();
         assert!(is_on_disk());
     }

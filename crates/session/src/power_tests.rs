@@ -29,8 +29,13 @@ fn journal(root: &Path) -> PathBuf {
     root.join(id().to_string()).join("journal.jsonl")
 }
 
+/// Returns the number of the last line.
+fn write(session: &mut Session, bodies: Vec<Body>) -> u64 {
+    bodies.into_iter().map(|body| session.append(body, NOW).unwrap()).last().unwrap()
+}
+
 fn promise(session: &mut Session, bodies: Vec<Body>) {
-    let lines = bodies.into_iter().map(|body| session.append(body, NOW).unwrap()).last().unwrap();
+    let lines = write(session, bodies);
     session.journal.commit().unwrap();
     witness::promised(lines);
 }
@@ -69,12 +74,16 @@ fn live(root: &Path) {
     session.metadata.tags = vec!["kept".into()];
     session.save_metadata().unwrap();
     promise(&mut session, [vec![user("hello")], call(1, 2), vec![started(1, 0), started(1, 1)]].concat());
-    promise(&mut session, [vec![result(1, 1), result(1, 0)], call(2, 0)].concat());
+    // Results are not synced, nor is a call that only reads, before the next call with effects or the end of the turn.
+    write(&mut session, vec![result(1, 1), result(1, 0)]);
+    write(&mut session, [call(2, 1), vec![started(2, 0)]].concat());
+    write(&mut session, vec![result(2, 0)]);
+    promise(&mut session, call(3, 0));
     session.contents.put(b"picture").unwrap();
     let condensed = Condensed { covers: 2, summary: "s".into(), model: "m".into() };
     promise(&mut session, vec![Body::Condensed { condensed }, user("more")]);
-    promise(&mut session, [call(3, 1), vec![Body::Rewound { to: 12 }, user("rather")]].concat());
-    promise(&mut session, [call(3, 1), vec![started(3, 0)]].concat());
+    promise(&mut session, [call(4, 1), vec![Body::Rewound { to: 17 }, user("rather")]].concat());
+    promise(&mut session, [call(4, 1), vec![started(4, 0)]].concat());
     drop(session);
     // Answers what is open.
     let mut session = Store::new(root).open(id(), NOW).unwrap();

@@ -2,7 +2,9 @@
 //!
 //! A scenario is run once under strace, which counts its system calls; then once for each of them (and of each kind that
 //! changes what is on the disk or what others see), and at that call the program is killed. Whatever is left must be as
-//! the sessions promise: see `judge`. Everything the program does to files is done by its first thread, so only that one
+//! the sessions promise: see `judge`. A kill loses nothing that was written, synced or not: a call that only reads ("read")
+//! is known afterwards like one with effects ("effects"), and neither runs twice. What a power cut may take, which is only
+//! what was not synced, is the subject of `power_tests` in `session`; ADR 4 has the rule. Everything the program does to files is done by its first thread, so only that one
 //! is watched: calls are counted alike in each run, and tools and guardians are left alone.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "as in tests: a panic is a loss")]

@@ -103,37 +103,63 @@ fn under_strace_whoever_leaves_while_a_turn_is_saved_has_it_saved() {
     }
 }
 
+/// Syncs before the first tool starts, and all of a turn with these replies.
+fn syncs(strace: &str, effects: &str, replies: Vec<Line>) -> (usize, usize) {
+    let provider = Provider::chat(replies);
+    let env = provider.env(TestEnv::new());
+    let tool = format!(
+        "[ensemble]\nname = \"own\"\ndescription = \"Notes\"\n[[invokers]]\nname = \"note\"\n\
+         description = \"Notes\"\npermission = \"allow\"\n{effects}\n\
+         command = {{ argv = [\"echo\", \"noted\"] }}\n"
+    );
+    env.write("servers/own.toml", &tool);
+    let servers = env.path("servers").display().to_string();
+    // The audit log is there already.
+    env.run(&["ensembles", "call", "own.note", "--ensembles", &servers]).exits(0);
+    let trace = env.path("trace");
+    let (file, calls) = (trace.display().to_string(), format!("{SYNCS},execve"));
+    let traced = [strace, "-f", "-o", &file, "-e", &calls, "--"].map(OsString::from);
+    let command = env.command(["ask", "--ensembles", &servers, "-e", "own", "go", "-m", provider.model()]);
+    let words = std::iter::once(command.get_program()).chain(command.get_args()).map(ToOwned::to_owned);
+    let mut under = Command::new(&traced[0]);
+    under.args(&traced[1..]).args(words).env_clear().current_dir(env.path("work"));
+    under.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = wait(under.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "Noted.\n"), "{}", ran.stderr);
+    provider.is_content();
+    let trace = std::fs::read_to_string(trace).unwrap();
+    let lines: Vec<&str> = trace.lines().filter(|line| !line.contains("resumed")).collect();
+    let is_sync = |line: &&&str| line.contains("sync(");
+    let runs = lines.iter().position(|line| line.contains("execve(") && line.contains("\"noted\"]"));
+    let before = lines[..runs.expect("a tool runs")].iter().filter(is_sync).count();
+    (before, lines.iter().filter(is_sync).count())
+}
+
+/// The rule of ADR 4, in numbers.
 #[test]
 fn under_strace_only_tools_with_effects_wait_for_the_disk() {
     let Some(strace) = strace() else { return };
-    // Three for a new session, two for its metadata, and journal and audit log at the end of the turn.
-    for (effects, syncs) in [("read", 7), ("write", 10)] {
-        let provider = Provider::chat([Line::from(calls([("own__note", json!({}))])), text("Noted.").into()]);
-        let env = provider.env(TestEnv::new());
-        let tool = format!(
-            "[ensemble]\nname = \"own\"\ndescription = \"Notes\"\n[[invokers]]\nname = \"note\"\n\
-             description = \"Notes\"\npermission = \"allow\"\neffects = \"{effects}\"\n\
-             command = {{ argv = [\"echo\", \"noted\"] }}\n"
-        );
-        env.write("servers/own.toml", &tool);
-        let servers = env.path("servers").display().to_string();
-        // The audit log is there already.
-        env.run(&["ensembles", "call", "own.note", "--ensembles", &servers]).exits(0);
-        let trace = env.path("trace");
-        let traced =
-            [&strace, "-f", "-o", &trace.display().to_string(), "-e", SYNCS, "--"].map(OsString::from);
-        let command =
-            env.command(["ask", "--ensembles", &servers, "-e", "own", "go", "-m", provider.model()]);
-        let words = std::iter::once(command.get_program()).chain(command.get_args()).map(ToOwned::to_owned);
-        let mut under = Command::new(&traced[0]);
-        under.args(&traced[1..]).args(words).env_clear().current_dir(env.path("work"));
-        under.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let ran =
-            wait(under.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
-        assert_eq!((ran.code, ran.stdout.as_str()), (0, "Noted.\n"), "{}", ran.stderr);
-        let trace = std::fs::read_to_string(trace).unwrap();
-        let lines = trace.lines().filter(|line| line.contains("sync(") && !line.contains("resumed"));
-        assert_eq!(lines.count(), syncs, "{effects}: {trace}");
+    let note = || ("own__note", json!({}));
+    let reply = |count| if count == 1 { calls([note()]) } else { calls([note(), note(), note()]) };
+    // Three for a new session and one for its metadata. At the end of the turn the journal, the audit log and the metadata.
+    let (begin, end) = (4, 3);
+    let [read, write, external] = ["read", "write", "external"].map(|one| format!("effects = \"{one}\""));
+    let rows: [(&str, &[usize], _); 8] = [
+        (&read, &[1], (0, 0)),
+        (&read, &[3, 1], (0, 0)),
+        // The journal and the audit log.
+        (&write, &[1], (2, 2)),
+        (&external, &[1], (2, 2)),
+        ("", &[1], (2, 2)),
+        (&write, &[3], (2, 2)),
+        (&write, &[3, 1], (2, 4)),
+        ("parallel = false\neffects = \"write\"", &[3], (2, 6)),
+    ];
+    for (effects, trips, (before, in_trips)) in rows {
+        let replies =
+            trips.iter().map(|count| reply(*count)).chain([text("Noted.")]).map(Line::from).collect();
+        let counted = syncs(&strace, effects, replies);
+        assert_eq!(counted, (begin + before, begin + in_trips + end), "{effects}, calls: {trips:?}");
     }
 }
 
