@@ -13,6 +13,8 @@ mod messages;
 mod thinking;
 mod version;
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use converse_canister::Declaration;
 use http::response::Parts;
@@ -20,13 +22,17 @@ use serde_json::{Map, Value, json};
 
 use crate::body::BodyDecoder;
 use crate::controls::check_sampling;
+use crate::grouping::instructions;
 use crate::head::Head;
-use crate::request::post;
+use crate::kept_messages::is_plain;
+use crate::request::{post_with_texts, tools};
 use crate::schema::{object, object_root};
 use crate::{
-    Controls, Decoder, Effort, Endpoint, ForcedCall, Processor, Prompt, ReplyOrigin, TranslateError,
+    Controls, Decoder, Effort, Endpoint, ForcedCall, Prepared, Processor, Prompt, ReplyOrigin, TranslateError,
 };
 use answer::AnswerForm;
+use caching::Texts;
+use messages::Conversation;
 use version::Version;
 
 /// The keys of a request for counting, as named by SDK 2.11.0 (`MessageCountTokensParams`).
@@ -46,7 +52,17 @@ impl Processor for Anthropic {
         prompt: &Prompt<'_>,
         endpoint: &Endpoint,
     ) -> Result<http::Request<Bytes>, TranslateError> {
-        self.request(prompt, endpoint, "/v1/messages", body(self, prompt, endpoint)?, prompt.controls.stream)
+        self.nativize_prepared(prompt, endpoint, Prepared::default())
+    }
+
+    fn nativize_prepared(
+        &self,
+        prompt: &Prompt<'_>,
+        endpoint: &Endpoint,
+        prepared: Prepared<'_>,
+    ) -> Result<http::Request<Bytes>, TranslateError> {
+        let body = body(prompt, endpoint, prepared)?;
+        request(prompt, endpoint, "/v1/messages", body, prompt.controls.stream)
     }
 
     fn normalize(&self, head: &Parts, origin: ReplyOrigin) -> Box<dyn Decoder> {
@@ -58,9 +74,9 @@ impl Processor for Anthropic {
         prompt: &Prompt<'_>,
         endpoint: &Endpoint,
     ) -> Option<Result<http::Request<Bytes>, TranslateError>> {
-        Some(body(self, prompt, endpoint).and_then(|mut body| {
+        Some(body(prompt, endpoint, Prepared::default()).and_then(|(mut body, texts)| {
             body.retain(|key, _| COUNTED.contains(&key.as_str()));
-            self.request(prompt, endpoint, "/v1/messages/count_tokens", body, false)
+            request(prompt, endpoint, "/v1/messages/count_tokens", (body, texts), false)
         }))
     }
 
@@ -69,20 +85,21 @@ impl Processor for Anthropic {
     }
 }
 
-impl Anthropic {
-    fn request(
-        &self,
-        prompt: &Prompt<'_>,
-        endpoint: &Endpoint,
-        path: &str,
-        body: Map<String, Value>,
-        stream: bool,
-    ) -> Result<http::Request<Bytes>, TranslateError> {
-        // The official base URL has no `/v1`; people write it all the same.
-        let base = endpoint.base_url.trim().trim_end_matches('/');
-        let base = base.strip_suffix("/v1").unwrap_or(base);
-        versioned(post(endpoint, base, path, body, stream)?, endpoint, prompt.controls)
-    }
+fn request(
+    prompt: &Prompt<'_>,
+    endpoint: &Endpoint,
+    path: &str,
+    (body, texts): (Map<String, Value>, Texts<'_>),
+    stream: bool,
+) -> Result<http::Request<Bytes>, TranslateError> {
+    // The official base URL has no `/v1`; people write it all the same.
+    let base = endpoint.base_url.trim().trim_end_matches('/');
+    let base = base.strip_suffix("/v1").unwrap_or(base);
+    let tools = texts.tools.as_deref().map(|tools| ("tools", tools));
+    let messages = texts.messages.as_ref().map(|list| ("messages", list.text.as_slice()));
+    let texts: Vec<_> = tools.into_iter().chain(messages).collect();
+    let request = post_with_texts(endpoint, (base, path), body, &texts, stream)?;
+    versioned(request, endpoint, prompt.controls)
 }
 
 /// Adds the version of the API that suits these controls.
@@ -95,16 +112,25 @@ pub(crate) fn versioned(
     Ok(request)
 }
 
-fn body(
-    anthropic: &Anthropic,
+fn body<'p>(
     prompt: &Prompt<'_>,
     endpoint: &Endpoint,
-) -> Result<Map<String, Value>, TranslateError> {
+    prepared: Prepared<'p>,
+) -> Result<(Map<String, Value>, Texts<'p>), TranslateError> {
     let controls = prompt.controls;
     let strict = Version::of(endpoint, controls)?.is_strict();
-    let conversation = messages::messages(prompt, endpoint, strict)?;
+    // Without tools, those that the whole history calls are declared.
+    let kept =
+        prepared.messages.filter(|_| !prompt.tools.is_empty() && is_plain(prompt, endpoint, "messages"));
+    let list = kept.map(|kept| messages::list(prompt, endpoint, strict, kept)).transpose()?;
+    let conversation = match list {
+        Some(_) => Conversation { system: instructions(prompt.view), ..Conversation::default() },
+        None => messages::messages(prompt, endpoint, strict)?,
+    };
     let max_tokens = max_tokens(prompt);
-    let thought = thinking::thought(prompt, max_tokens, &conversation.messages)?;
+    let new = list.as_ref().map_or(&conversation.messages, |list| &list.new);
+    let thought = thinking::thought(prompt, max_tokens, new)?;
+    let mut texts = Texts { messages: list, tools: None };
     let form = controls.answer.as_ref().map(answer::form);
     let mut body = Map::new();
     body.insert("model".into(), json!(prompt.model));
@@ -118,9 +144,13 @@ fn body(
     if !system.is_empty() {
         body.insert("system".into(), json!(system.join("\n\n")));
     }
-    let tools = anthropic.prepare_tools(prompt.tools, endpoint)?;
-    if !tools.is_empty() {
-        body.insert("tools".into(), Value::Array(tools));
+    if !prompt.tools.is_empty() {
+        let (value, text) = tools(prompt, endpoint, prepared.tools, prepare_tool)?;
+        texts.tools = text.map(|text| match text {
+            Cow::Borrowed(text) => Cow::Borrowed(text.get().as_bytes()),
+            Cow::Owned(text) => Cow::Owned(text.get().as_bytes().to_vec()),
+        });
+        body.insert("tools".into(), value);
         let mut choice = match &controls.forced {
             None => json!({ "type": "auto" }),
             Some(ForcedCall::Any) => json!({ "type": "any" }),
@@ -153,9 +183,9 @@ fn body(
     }
     body.extend(controls.extra.clone());
     if version::is_anthropics_own(endpoint) || endpoint.quirks.cache_control {
-        caching::mark(&mut body);
+        caching::mark(&mut body, &mut texts);
     }
-    Ok(body)
+    Ok((body, texts))
 }
 
 /// Returns a tool as Anthropic wants it: `{name, description, input_schema}`, the schema an object at its root.

@@ -27,10 +27,15 @@ use serde_json::{Map, Value, json};
 
 use crate::body::BodyDecoder;
 use crate::controls::{check_sampling, check_unlimited};
+use crate::grouping::instructions;
 use crate::head::Head;
-use crate::request::post;
+use crate::kept_messages::is_plain;
+use crate::request::{post, post_with_texts, tools};
 use crate::schema;
-use crate::{AnswerFormat, Decoder, Endpoint, ForcedCall, Processor, Prompt, ReplyOrigin, TranslateError};
+use crate::{
+    AnswerFormat, Decoder, Endpoint, ForcedCall, Prepared, Processor, Prompt, ReplyOrigin, TranslateError,
+};
+use contents::Conversation;
 
 #[derive(Debug)]
 pub(crate) struct Gemini;
@@ -45,11 +50,21 @@ impl Processor for Gemini {
         prompt: &Prompt<'_>,
         endpoint: &Endpoint,
     ) -> Result<http::Request<Bytes>, TranslateError> {
-        let body = self.body(prompt, endpoint)?;
+        self.nativize_prepared(prompt, endpoint, Prepared::default())
+    }
+
+    fn nativize_prepared(
+        &self,
+        prompt: &Prompt<'_>,
+        endpoint: &Endpoint,
+        prepared: Prepared<'_>,
+    ) -> Result<http::Request<Bytes>, TranslateError> {
+        let (body, texts) = body(prompt, endpoint, prepared)?;
         let (base, version) = model::base_and_version(endpoint)?;
         let method = if prompt.controls.stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
         let path = format!("/{version}/{}:{method}", model::path(prompt.model)?);
-        post(endpoint, base, &path, body, prompt.controls.stream)
+        let texts: Vec<_> = texts.iter().map(|(key, text)| (*key, text.as_slice())).collect();
+        post_with_texts(endpoint, (base, &path), body, &texts, prompt.controls.stream)
     }
 
     fn normalize(&self, head: &Parts, origin: ReplyOrigin) -> Box<dyn Decoder> {
@@ -62,7 +77,7 @@ impl Processor for Gemini {
         prompt: &Prompt<'_>,
         endpoint: &Endpoint,
     ) -> Option<Result<http::Request<Bytes>, TranslateError>> {
-        let request = self.body(prompt, endpoint).and_then(|body| {
+        let request = body(prompt, endpoint, Prepared::default()).and_then(|(body, _)| {
             let (base, version) = model::base_and_version(endpoint)?;
             let model = model::path(prompt.model)?;
             let mut counted = Map::new();
@@ -79,39 +94,52 @@ impl Processor for Gemini {
     }
 }
 
-impl Gemini {
-    fn body(&self, prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Map<String, Value>, TranslateError> {
-        let conversation = contents::contents(prompt, endpoint)?;
-        let mut body = Map::new();
-        let answer = prompt.controls.answer.as_ref();
-        let (schema, described) = match (answer, takes_answer_schema(prompt)) {
-            (Some(answer), true) => (Some(schema::gemini_answer(&answer.schema)), None),
-            (answer, _) => (None, answer.map(AnswerFormat::in_words)),
-        };
-        let instructions: Vec<String> = conversation.instructions.into_iter().chain(described).collect();
-        if !instructions.is_empty() {
-            let instructions = instructions.join("\n\n");
-            body.insert("systemInstruction".into(), json!({ "parts": [{ "text": instructions }] }));
-        }
-        let tools = self.prepare_tools(prompt.tools, endpoint)?;
-        if !tools.is_empty() {
-            body.insert("tools".into(), json!([{ "functionDeclarations": tools }]));
-            if let Some(forced) = &prompt.controls.forced {
-                let mut choice = json!({ "mode": "ANY" });
-                if let ForcedCall::Tool(name) = forced {
-                    choice["allowedFunctionNames"] = json!([name]);
-                }
-                body.insert("toolConfig".into(), json!({ "functionCallingConfig": choice }));
-            }
-        }
-        body.insert("contents".into(), Value::Array(conversation.contents));
-        let config = generation_config(prompt, schema)?;
-        if !config.is_empty() {
-            body.insert("generationConfig".into(), Value::Object(config));
-        }
-        merge(&mut body, &prompt.controls.extra);
-        Ok(body)
+/// Texts in the place of the values of some keys.
+type Texts = Vec<(&'static str, Vec<u8>)>;
+
+fn body(
+    prompt: &Prompt<'_>,
+    endpoint: &Endpoint,
+    prepared: Prepared<'_>,
+) -> Result<(Map<String, Value>, Texts), TranslateError> {
+    let kept = prepared.messages.filter(|_| is_plain(prompt, endpoint, "contents"));
+    let written = kept.map(|kept| contents::text(prompt, endpoint, kept)).transpose()?;
+    let conversation = match written {
+        Some(_) => Conversation { instructions: instructions(prompt.view), ..Conversation::default() },
+        None => contents::contents(prompt, endpoint)?,
+    };
+    let mut texts: Texts = written.into_iter().map(|text| ("contents", text)).collect();
+    let mut body = Map::new();
+    let answer = prompt.controls.answer.as_ref();
+    let (schema, described) = match (answer, takes_answer_schema(prompt)) {
+        (Some(answer), true) => (Some(schema::gemini_answer(&answer.schema)), None),
+        (answer, _) => (None, answer.map(AnswerFormat::in_words)),
+    };
+    let instructions: Vec<String> = conversation.instructions.into_iter().chain(described).collect();
+    if !instructions.is_empty() {
+        let instructions = instructions.join("\n\n");
+        body.insert("systemInstruction".into(), json!({ "parts": [{ "text": instructions }] }));
     }
+    if !prompt.tools.is_empty() {
+        let (tools, text) = tools(prompt, endpoint, prepared.tools, prepare_tool)?;
+        body.insert("tools".into(), json!([{ "functionDeclarations": tools }]));
+        let text = text.map(|text| format!("[{{\"functionDeclarations\":{}}}]", text.get()));
+        texts.extend(text.map(|text| ("tools", text.into_bytes())));
+        if let Some(forced) = &prompt.controls.forced {
+            let mut choice = json!({ "mode": "ANY" });
+            if let ForcedCall::Tool(name) = forced {
+                choice["allowedFunctionNames"] = json!([name]);
+            }
+            body.insert("toolConfig".into(), json!({ "functionCallingConfig": choice }));
+        }
+    }
+    body.insert("contents".into(), Value::Array(conversation.contents));
+    let config = generation_config(prompt, schema)?;
+    if !config.is_empty() {
+        body.insert("generationConfig".into(), Value::Object(config));
+    }
+    merge(&mut body, &prompt.controls.extra);
+    Ok((body, texts))
 }
 
 /// `answer` is the schema that the answer must match.

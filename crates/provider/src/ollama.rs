@@ -26,9 +26,11 @@ use serde_json::{Map, Value, json};
 use crate::body::BodyDecoder;
 use crate::controls::{check_sampling, check_unforced, effort};
 use crate::head::Head;
-use crate::request::post;
+use crate::kept_messages::is_plain;
+use crate::request::{post_with_texts, tools};
 use crate::{
-    Controls, Decoder, Effort, Endpoint, Facts, Processor, Prompt, ReplyOrigin, Thinking, TranslateError,
+    Controls, Decoder, Effort, Endpoint, Facts, Prepared, Processor, Prompt, ReplyOrigin, Thinking,
+    TranslateError,
 };
 
 #[derive(Debug)]
@@ -44,20 +46,36 @@ impl Processor for Ollama {
         prompt: &Prompt<'_>,
         endpoint: &Endpoint,
     ) -> Result<http::Request<Bytes>, TranslateError> {
+        self.nativize_prepared(prompt, endpoint, Prepared::default())
+    }
+
+    fn nativize_prepared(
+        &self,
+        prompt: &Prompt<'_>,
+        endpoint: &Endpoint,
+        prepared: Prepared<'_>,
+    ) -> Result<http::Request<Bytes>, TranslateError> {
         check_sampling(prompt)?;
         check_unforced(prompt)?;
         let controls = prompt.controls;
         let mut body = Map::new();
         body.insert("model".into(), json!(prompt.model));
-        body.insert("messages".into(), Value::Array(messages::messages(prompt, endpoint)?));
-        let tools = self.prepare_tools(prompt.tools, endpoint)?;
+        let kept = prepared.messages.filter(|_| is_plain(prompt, endpoint, "messages"));
+        let written = kept.map(|kept| messages::text(prompt, endpoint, kept)).transpose()?;
+        let messages = match written {
+            Some(_) => Value::Null,
+            None => Value::Array(messages::messages(prompt, endpoint)?),
+        };
+        body.insert("messages".into(), messages);
+        let (tools, prepared_tools) =
+            tools(prompt, endpoint, prepared.tools, crate::openai_chat::prepare_tool)?;
         // A format is a grammar for every token, so no tool can be called with it. The schema is then described in
         // text. <https://github.com/ollama/ollama/issues/8095>, <https://github.com/ollama/ollama/issues/13750>.
-        if let Some(answer) = controls.answer.as_ref().filter(|_| tools.is_empty()) {
+        if let Some(answer) = controls.answer.as_ref().filter(|_| prompt.tools.is_empty()) {
             body.insert("format".into(), answer.schema.clone());
         }
-        if !tools.is_empty() {
-            body.insert("tools".into(), Value::Array(tools));
+        if !prompt.tools.is_empty() {
+            body.insert("tools".into(), tools);
         }
         if let Some(effort) = effort(prompt)? {
             body.insert("think".into(), think(effort, prompt.model, prompt.facts));
@@ -71,7 +89,11 @@ impl Processor for Ollama {
         }
         body.insert("stream".into(), json!(controls.stream));
         merge(&mut body, &controls.extra);
-        let mut request = post(endpoint, &endpoint.base_url, "/api/chat", body, controls.stream)?;
+        let tools = prepared_tools.as_deref().map(|tools| ("tools", tools.get().as_bytes()));
+        let messages = written.as_deref().map(|text| ("messages", text));
+        let texts: Vec<_> = tools.into_iter().chain(messages).collect();
+        let at = (endpoint.base_url.as_str(), "/api/chat");
+        let mut request = post_with_texts(endpoint, at, body, &texts, controls.stream)?;
         if controls.stream {
             request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/x-ndjson"));
         }

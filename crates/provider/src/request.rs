@@ -249,7 +249,7 @@ mod tests {
             [Declaration { name: ToolName::cleaned("t"), description: "<\"é\">".to_owned(), arguments }]
         };
         let (old, new, view) = (tool("array"), tool("number"), [Canister::User(User::text("hello"))]);
-        for dialect in [Dialect::OpenAiChat, Dialect::OpenAiResponses] {
+        for dialect in Dialect::ALL {
             let plain = Endpoint { base_url: "https://r".to_owned(), ..endpoint(dialect) };
             let set = crate::Change::Set { at: "/tools/0/x".to_owned(), value: true.into() };
             let patch = crate::Patch { models: None, change: set };

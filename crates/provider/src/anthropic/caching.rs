@@ -17,16 +17,44 @@
 //! <https://platform.claude.com/docs/en/build-with-claude/prompt-caching>, the sizes from
 //! <https://dev.to/creeta/claudes-prompt-cache-fails-silently-below-1024-tokens-1ch1> (checked 2026-11).
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
+
+use crate::kept_messages::MessageList;
 
 const MARK: &str = "cache_control";
 
+/// The mark in a text, behind the other keys of a block.
+const MARK_TEXT: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
+
+/// The parts of a body that are text, each in the place of a value. They have no marks of the user, apart from new messages.
+#[derive(Debug, Default)]
+pub(super) struct Texts<'t> {
+    /// Declarations; at least one.
+    pub(super) tools: Option<Cow<'t, [u8]>>,
+    pub(super) messages: Option<MessageList>,
+}
+
 /// Adds the marks to a body that is otherwise complete.
-pub(super) fn mark(body: &mut Map<String, Value>) {
-    let tools = list_len(body.get("tools"));
-    let messages = list_len(body.get("messages"));
-    if tools == 0 && messages <= 1 || is_marked(body) {
+pub(super) fn mark(body: &mut Map<String, Value>, texts: &mut Texts<'_>) {
+    let has_tools = texts.tools.is_some() || list_len(body.get("tools")) > 0;
+    let messages = texts.messages.as_ref().map_or_else(|| list_len(body.get("messages")), |list| list.len);
+    let is_marked =
+        is_marked(body) || texts.messages.as_ref().is_some_and(|list| list.new.iter().any(is_message_marked));
+    if !has_tools && messages <= 1 || is_marked {
         return;
+    }
+    if let Some(tools) = &mut texts.tools {
+        let end = tools.len().saturating_sub(b"}]".len());
+        tools.to_mut().splice(end..end, MARK_TEXT.iter().copied());
+    }
+    if let Some(list) = &mut texts.messages {
+        // The later one first, so that the place of the other one stays.
+        for end in list.user_ends.into_iter().flatten() {
+            let end = end.saturating_sub(b"}]}".len());
+            list.text.splice(end..end, MARK_TEXT.iter().copied());
+        }
     }
     if let Some(Value::Array(tools)) = body.get_mut("tools")
         && let Some(last) = tools.last_mut()
@@ -69,15 +97,21 @@ fn put(block: &mut Value) {
 
 /// Returns whether the user has set marks, at the root (the server places them) or on blocks.
 fn is_marked(body: &Map<String, Value>) -> bool {
-    let on_blocks = |list: Option<&Value>| {
-        let blocks = list.and_then(Value::as_array).into_iter().flatten();
-        blocks.into_iter().any(|block| block.get(MARK).is_some())
-    };
     let messages = body.get("messages").and_then(Value::as_array);
     body.contains_key(MARK)
-        || on_blocks(body.get("tools"))
-        || on_blocks(body.get("system"))
-        || messages.into_iter().flatten().any(|message| on_blocks(message.get("content")))
+        || has_mark(body.get("tools"))
+        || has_mark(body.get("system"))
+        || messages.into_iter().flatten().any(is_message_marked)
+}
+
+/// The same of one message.
+pub(super) fn is_message_marked(message: &Value) -> bool {
+    has_mark(message.get("content"))
+}
+
+fn has_mark(blocks: Option<&Value>) -> bool {
+    let mut blocks = blocks.and_then(Value::as_array).into_iter().flatten();
+    blocks.any(|block| block.get(MARK).is_some())
 }
 
 #[cfg(test)]

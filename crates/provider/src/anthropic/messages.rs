@@ -10,11 +10,14 @@
 use converse_canister::{Blobs, Canister, Content, Document, Stop};
 use serde_json::{Map, Value, json};
 
-use crate::grouping::{Call, Part, Section, Turn, group};
+use super::caching::is_message_marked;
+use crate::grouping::{Call, Grouped, Part, Section, Turn, group};
+use crate::kept_messages::{self, KeptMessages, MessageList};
 use crate::media::{Media, Medium, Position};
 use crate::plain;
 use crate::{Endpoint, Prompt, TranslateError};
 
+#[derive(Default)]
 pub(crate) struct Conversation {
     pub(crate) system: Option<String>,
     pub(crate) messages: Vec<Value>,
@@ -35,12 +38,52 @@ pub(crate) fn messages(
     endpoint: &Endpoint,
     strict: bool,
 ) -> Result<Conversation, TranslateError> {
-    let grouped = group(prompt.view, endpoint, prompt.model);
+    let Grouped { instructions, sections } = group(prompt.view, endpoint, prompt.model);
+    let messages = written(&sections, prompt, endpoint, (strict, false))?;
+    let mut called: Vec<String> = Vec::new();
+    for section in &sections {
+        let Section::Turn(turn) = section else { continue };
+        for call in turn.calls() {
+            if !called.contains(&call.tool) {
+                called.push(call.tool.clone());
+            }
+        }
+    }
+    Ok(Conversation { system: instructions, messages, called })
+}
+
+/// The messages as the text of a list. What was written for earlier requests is not written again. The new messages have
+/// the last reply.
+pub(crate) fn list(
+    prompt: &Prompt<'_>,
+    endpoint: &Endpoint,
+    strict: bool,
+    kept: &mut KeptMessages,
+) -> Result<MessageList, TranslateError> {
+    let write = |sections: &[Section<'_>], follows| written(sections, prompt, endpoint, (strict, follows));
+    let mut list = kept_messages::list(prompt, endpoint, kept, None, write)?;
+    if list.new.is_empty() {
+        *kept = KeptMessages::default();
+        list = kept_messages::list(prompt, endpoint, kept, None, write)?;
+    }
+    // No marks are added to a request that has some.
+    if list.new.iter().any(is_message_marked) {
+        *kept = KeptMessages::default();
+    }
+    Ok(list)
+}
+
+/// Returns the messages of these sections of a prompt. `follows`: they come after a message of the user.
+fn written(
+    sections: &[Section<'_>],
+    prompt: &Prompt<'_>,
+    endpoint: &Endpoint,
+    (strict, follows): (bool, bool),
+) -> Result<Vec<Value>, TranslateError> {
     let media = Media::of(prompt, endpoint);
     let mut messages: Vec<(Role, Vec<Value>)> = Vec::new();
-    let mut called: Vec<String> = Vec::new();
     let mut paused = false;
-    for section in &grouped.sections {
+    for section in sections {
         match section {
             Section::Input(canisters) => {
                 append(
@@ -50,11 +93,6 @@ pub(crate) fn messages(
                 );
             }
             Section::Turn(turn) => {
-                for call in turn.calls() {
-                    if !called.contains(&call.tool) {
-                        called.push(call.tool.clone());
-                    }
-                }
                 let blocks = native_blocks(turn, strict).unwrap_or_else(|| neutral_blocks(turn));
                 paused = *turn.stop == Stop::Paused;
                 append(&mut messages, Role::Assistant, blocks);
@@ -67,6 +105,7 @@ pub(crate) fn messages(
         }
     }
     match messages.first() {
+        _ if follows => {}
         // The part before it was left out of the view; the first message must be the user's all the same.
         Some((Role::Assistant, _)) => {
             let note = text_block("(The conversation up to here is left out.)");
@@ -82,7 +121,7 @@ pub(crate) fn messages(
         Role::User => json!({ "role": "user", "content": content }),
         Role::Assistant => json!({ "role": "assistant", "content": content }),
     });
-    Ok(Conversation { system: grouped.instructions, messages: messages.collect(), called })
+    Ok(messages.collect())
 }
 
 fn append(messages: &mut Vec<(Role, Vec<Value>)>, role: Role, blocks: impl IntoIterator<Item = Value>) {

@@ -13,7 +13,8 @@ use converse_canister::{Canister, Content, Document};
 use serde_json::{Map, Value, json};
 
 use super::{model, replay, results};
-use crate::grouping::{Call, Part, Section, Turn, group};
+use crate::grouping::{Call, Grouped, Part, Section, Turn, group};
+use crate::kept_messages::{KeptMessages, list};
 use crate::media::{EncodedMedia, Media, Position};
 use crate::plain;
 use crate::{Endpoint, Prompt, TranslateError};
@@ -21,6 +22,7 @@ use crate::{Endpoint, Prompt, TranslateError};
 /// Of the two documented values the one that Google's other endpoint takes too.
 const NOT_SIGNED_HERE: &str = "skip_thought_signature_validator";
 
+#[derive(Default)]
 pub(super) struct Conversation {
     pub(super) instructions: Option<String>,
     pub(super) contents: Vec<Value>,
@@ -34,11 +36,31 @@ enum Role {
 
 /// The contents of a prompt; the last one is the user's.
 pub(super) fn contents(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Conversation, TranslateError> {
-    let grouped = group(prompt.view, endpoint, prompt.model);
+    let Grouped { instructions, sections } = group(prompt.view, endpoint, prompt.model);
+    Ok(Conversation { instructions, contents: written(&sections, prompt, endpoint, false)? })
+}
+
+/// The contents as the text of a list. What was written for earlier requests is not written again.
+pub(super) fn text(
+    prompt: &Prompt<'_>,
+    endpoint: &Endpoint,
+    kept: &mut KeptMessages,
+) -> Result<Vec<u8>, TranslateError> {
+    let write = |sections: &[Section<'_>], follows| written(sections, prompt, endpoint, follows);
+    Ok(list(prompt, endpoint, kept, None, write)?.text)
+}
+
+/// Returns the contents of these sections of a prompt. `follows`: they come after a content of the user.
+fn written(
+    sections: &[Section<'_>],
+    prompt: &Prompt<'_>,
+    endpoint: &Endpoint,
+    follows: bool,
+) -> Result<Vec<Value>, TranslateError> {
     let media = Media::of(prompt, endpoint);
     let signed = model::generation(prompt.model).is_some_and(|is| is >= model::THREE);
     let mut contents: Vec<(Role, Vec<Value>)> = Vec::new();
-    for section in &grouped.sections {
+    for section in sections {
         match section {
             Section::Input(canisters) => {
                 append(
@@ -55,6 +77,7 @@ pub(super) fn contents(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Conve
         }
     }
     match contents.first() {
+        _ if follows => {}
         // The part before it was left out of the view; the first content must be the user's all the same.
         Some((Role::Model, _)) => {
             let note = json!({ "text": "(The conversation up to here is left out.)" });
@@ -70,7 +93,7 @@ pub(super) fn contents(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Conve
         Role::User => json!({ "role": "user", "parts": parts }),
         Role::Model => json!({ "role": "model", "parts": parts }),
     });
-    Ok(Conversation { instructions: grouped.instructions, contents: contents.collect() })
+    Ok(contents.collect())
 }
 
 fn append(contents: &mut Vec<(Role, Vec<Value>)>, role: Role, parts: impl IntoIterator<Item = Value>) {

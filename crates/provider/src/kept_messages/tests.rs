@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use converse_canister::{
-    Arguments, Assistant, Blobs, Digest, Document, Invocation, InvocationId, InvocationResult, Native,
-    Outcome, Stop, Supervisor, Transcript, User,
+    Arguments, Assistant, Blobs, Declaration, Digest, Document, Invocation, InvocationId, InvocationResult,
+    Native, Outcome, PreparedTools, Stop, Supervisor, ToolName, Transcript, User,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -52,7 +52,7 @@ fn picture() -> Content {
 }
 
 /// Appends what a step says; a canister that breaks the rules of a transcript is left out.
-fn say(transcript: &mut Transcript, step: &Step, endpoint: &Endpoint) {
+fn say(transcript: &mut Transcript, step: &Step, endpoint: &Endpoint, model: &str) {
     let mut push = |canister| drop(transcript.push(canister));
     match step {
         Step::Supervisor(text) => push(Canister::Supervisor(Supervisor { text: text.clone() })),
@@ -73,21 +73,22 @@ fn say(transcript: &mut Transcript, step: &Step, endpoint: &Endpoint) {
                 2 => Stop::Paused,
                 _ => Stop::End,
             };
-            let items = vec![json!({ "reasoning_content": words })];
+            let calls: Vec<_> = results.iter().map(|text| (format!("call_{}", text.len()), text)).collect();
+            let items = native(endpoint.dialect, words, &calls);
             let mut push = |canister| drop(transcript.push(canister));
             push(Canister::Assistant(Assistant {
                 turn,
                 content: vec![Content::text(words.clone())],
-                native: Some(Native { maker: endpoint.maker("m"), items }),
+                native: Some(Native { maker: endpoint.maker(model), items }),
                 stop,
                 response_id: None,
             }));
-            for (index, text) in results.iter().enumerate() {
+            for (index, (id, text)) in calls.iter().enumerate() {
                 push(Canister::Invocation(Invocation {
                     turn,
                     id: InvocationId::of(turn, index),
                     // Some servers use an id again.
-                    wire_id: Some(format!("call_{}", text.len())),
+                    wire_id: Some(id.clone()),
                     tool: format!("t {text}"),
                     arguments: Arguments::parse(&json!({ "a": text }).to_string()),
                     seal: None,
@@ -105,29 +106,117 @@ fn say(transcript: &mut Transcript, step: &Step, endpoint: &Endpoint) {
     }
 }
 
+/// The native form of a reply, as its words and the ids and texts of its calls. The last letter of the words decides what
+/// else is in it.
+fn native(dialect: Dialect, words: &str, calls: &[(String, &String)]) -> Vec<serde_json::Value> {
+    let odd = words.len() % 2 == 1;
+    match dialect {
+        Dialect::AnthropicMessages => {
+            let mut thought = json!({ "type": "thinking", "thinking": words, "signature": "s" });
+            if words.ends_with('a') {
+                thought["cache_control"] = json!({ "type": "ephemeral" });
+            }
+            let text = json!({ "type": "text", "text": words });
+            let uses = calls.iter().map(
+                |(id, text)| json!({ "type": "tool_use", "id": id, "name": "t", "input": { "a": text } }),
+            );
+            odd.then_some(thought).into_iter().chain([text]).chain(uses).collect()
+        }
+        Dialect::Gemini => {
+            let thought = json!({ "text": words, "thought": true });
+            let text = json!({ "text": words });
+            let uses = calls.iter().enumerate().map(|(index, (id, text))| {
+                let mut part = json!({ "functionCall": { "id": id, "name": "t", "args": { "a": text } } });
+                if index == 0 {
+                    part["thoughtSignature"] = json!(format!("sig {words}"));
+                }
+                part
+            });
+            odd.then_some(thought).into_iter().chain([text]).chain(uses).collect()
+        }
+        Dialect::Ollama => vec![json!({ "thinking": words })],
+        Dialect::OpenAiChat | Dialect::OpenAiResponses => vec![json!({ "reasoning_content": words })],
+    }
+}
+
+/// A server, the wire and the model that it is asked with, and the base of its address.
+fn wires() -> impl Strategy<Value = (&'static str, Dialect, &'static str, &'static str)> {
+    let compatible = prop_oneof![
+        Just("openai"),
+        Just("mistral"),
+        Just("deepseek"),
+        Just("openrouter"),
+        Just("ollama"),
+        Just("anthropic"),
+    ];
+    let any = prop_oneof![Just(Dialect::OpenAiChat), Just(Dialect::OpenAiResponses), Just(Dialect::Ollama)];
+    let model = prop_oneof![Just("gemini-3-pro"), Just("gemini-2.5-pro"), Just("m")];
+    let base = prop_oneof![3 => Just("https://api.anthropic.com"), 1 => Just("https://r")];
+    prop_oneof![
+        3 => (compatible, any).prop_map(|(provider, dialect)| (provider, dialect, "m", "https://r")),
+        3 => base.prop_map(|base| ("anthropic", Dialect::AnthropicMessages, "m", base)),
+        2 => model.prop_map(|model| ("gemini", Dialect::Gemini, model, "https://r")),
+    ]
+}
+
+fn list_key(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Gemini => "contents",
+        Dialect::OpenAiResponses => "input",
+        Dialect::AnthropicMessages | Dialect::OpenAiChat | Dialect::Ollama => "messages",
+    }
+}
+
+/// What a request is made with that does not change within a turn.
+fn controls() -> impl Strategy<Value = (Controls, Facts)> {
+    let effort = proptest::option::of(Just(crate::Effort::Medium));
+    let budget = proptest::option::of(Just(crate::Thinking::Budget));
+    let extra = proptest::option::weighted(
+        0.2,
+        prop_oneof![
+            Just(("cache_control", json!({ "type": "ephemeral" }))),
+            Just(("system", json!("Own words."))),
+            Just(("tools", json!([]))),
+            Just(("messages", json!([]))),
+            Just(("contents", json!([]))),
+            Just(("input", json!([]))),
+        ],
+    );
+    (effort, budget, extra).prop_map(|(effort, thinking, extra)| {
+        let extra = extra.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        (Controls { effort, extra, ..Controls::default() }, Facts { thinking, ..Facts::default() })
+    })
+}
+
 proptest! {
+    #![proptest_config(ProptestConfig { cases: 1024, ..ProptestConfig::default() })]
+
     #[test]
     fn what_is_kept_changes_no_request(
         steps in proptest::collection::vec(step(), 1..14),
-        provider in prop_oneof![Just("openai"), Just("mistral"), Just("deepseek"), Just("openrouter"), Just("ollama")],
-        dialect in prop_oneof![Just(Dialect::OpenAiChat), Just(Dialect::OpenAiResponses)],
+        (provider, dialect, model, base) in wires(),
+        (controls, facts) in controls(),
         patched in proptest::bool::weighted(0.1),
+        with_tools in proptest::bool::weighted(0.8),
     ) {
         let mut endpoint = row(provider).unwrap().endpoint(None);
         endpoint.dialect = dialect;
-        endpoint.base_url = "https://r".to_owned();
+        endpoint.base_url = base.to_owned();
         if patched {
-            let change = crate::Change::Set { at: "/messages/0/x".to_owned(), value: true.into() };
+            let change = crate::Change::Set { at: format!("/{}/0/x", list_key(dialect)), value: true.into() };
             endpoint.patches = vec![crate::Patch { models: None, change }];
         }
+        let arguments = json!({ "type": "object", "properties": { "a": {} } }).into();
+        let tool = Declaration { name: ToolName::cleaned("t"), description: "<\"é\">".to_owned(), arguments };
+        let tools = if with_tools { &[tool][..] } else { &[] };
         let (mut transcript, mut kept) = (Transcript::new(), KeptMessages::default());
+        let prepared_tools = PreparedTools::default();
         for step in &steps {
-            say(&mut transcript, step, &endpoint);
-            let (controls, facts) = (Controls::default(), Facts::default());
+            say(&mut transcript, step, &endpoint, model);
             let view = transcript.as_slice();
-            let prompt = Prompt { model: "m", view, tools: &[], controls: &controls, facts: &facts, blobs: &Pixels };
+            let prompt = Prompt { model, view, tools, controls: &controls, facts: &facts, blobs: &Pixels };
             let anew = processor(endpoint.dialect).nativize(&prompt, &endpoint);
-            let prepared = Prepared { tools: None, messages: Some(&mut kept) };
+            let prepared = Prepared { tools: Some(&prepared_tools), messages: Some(&mut kept) };
             let appended = processor(endpoint.dialect).nativize_prepared(&prompt, &endpoint, prepared);
             let body = |request: Result<http::Request<bytes::Bytes>, crate::TranslateError>| {
                 request.map(|request| String::from_utf8(request.body().to_vec()).unwrap())
@@ -138,17 +227,21 @@ proptest! {
 }
 
 /// Canisters that are kept after each request of a conversation.
-fn kept_after(steps: &[Step]) -> Vec<usize> {
-    let endpoint = row("openai").unwrap().endpoint(Some("https://r"));
+fn kept_after(provider: &str, steps: &[Step]) -> Vec<usize> {
+    let endpoint = row(provider).unwrap().endpoint(Some("https://r"));
+    let tool = Declaration {
+        name: ToolName::cleaned("t"),
+        description: String::new(),
+        arguments: json!({ "type": "object" }).into(),
+    };
     let (mut transcript, mut kept) = (Transcript::new(), KeptMessages::default());
     let after = steps.iter().map(|step| {
-        say(&mut transcript, step, &endpoint);
+        say(&mut transcript, step, &endpoint, "m");
         let (controls, facts) = (Controls::default(), Facts::default());
-        let view = transcript.as_slice();
-        let prompt =
-            Prompt { model: "m", view, tools: &[], controls: &controls, facts: &facts, blobs: &Pixels };
+        let (view, tools) = (transcript.as_slice(), std::slice::from_ref(&tool));
+        let prompt = Prompt { model: "m", view, tools, controls: &controls, facts: &facts, blobs: &Pixels };
         let prepared = Prepared { tools: None, messages: Some(&mut kept) };
-        let _ = processor(Dialect::OpenAiChat).nativize_prepared(&prompt, &endpoint, prepared);
+        let _ = processor(endpoint.dialect).nativize_prepared(&prompt, &endpoint, prepared);
         kept.canisters
     });
     after.collect()
@@ -158,8 +251,18 @@ fn kept_after(steps: &[Step]) -> Vec<usize> {
 fn answered_calls_are_kept_and_media_are_not() {
     let call = |picture| Step::Reply("w".to_owned(), 9, vec!["r".to_owned()], picture);
     let user = || Step::User("q".to_owned());
-    assert_eq!(kept_after(&[user(), call(false), call(false), user()]), [1, 4, 7, 8]);
-    assert_eq!(kept_after(&[Step::Supervisor("s".to_owned()), user(), call(false)]), [0, 1, 4]);
-    assert_eq!(kept_after(&[user(), call(true), call(false)]), [1, 0, 0]);
-    assert_eq!(kept_after(&[Step::Picture, call(false)]), [0, 0]);
+    for provider in ["openai", "anthropic", "gemini", "ollama-native"] {
+        let kept_after = |steps: &[Step]| kept_after(provider, steps);
+        assert_eq!(kept_after(&[user(), call(false), call(false), user()]), [1, 4, 7, 8], "{provider}");
+        assert_eq!(kept_after(&[Step::Supervisor("s".to_owned()), user(), call(false)]), [0, 1, 4]);
+        assert_eq!(kept_after(&[user(), call(true), call(false)]), [1, 0, 0]);
+        assert_eq!(kept_after(&[Step::Picture, call(false)]), [0, 0]);
+    }
+    // A paused reply with nothing after it that is written: the next reply continues its message.
+    let paused = Step::Reply("w".to_owned(), 2, vec![], false);
+    let steps = [user(), paused, Step::User(String::new()), call(false)];
+    assert_eq!(kept_after("anthropic", &steps), [1, 0, 0, 6]);
+    // A mark of Anthropic's own in a reply.
+    let marked = Step::Reply("a".to_owned(), 9, vec!["r".to_owned()], false);
+    assert_eq!(kept_after("anthropic", &[user(), marked, call(false)]), [1, 0, 0]);
 }

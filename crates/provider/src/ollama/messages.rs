@@ -7,7 +7,8 @@
 use converse_canister::{Blobs, Canister, Content, Document};
 use serde_json::{Map, Value, json};
 
-use crate::grouping::{Call, Section, Turn, group};
+use crate::grouping::{Call, Section, Turn, group, instructions};
+use crate::kept_messages::{KeptMessages, answerable, list};
 use crate::media::{EncodedMedia, Media, Position};
 use crate::plain;
 use crate::{AnswerFormat, Endpoint, Prompt, TranslateError};
@@ -19,10 +20,39 @@ enum Message {
 
 /// The messages of a prompt, the instructions first.
 pub(super) fn messages(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Vec<Value>, TranslateError> {
-    let grouped = group(prompt.view, endpoint, prompt.model);
+    let sections = group(prompt.view, endpoint, prompt.model).sections;
+    let messages = answerable(conversation(&sections, prompt, endpoint), false, is_answerable)?;
+    Ok(system(prompt).into_iter().chain(messages).collect())
+}
+
+/// The same as the text of a list. What was written for earlier requests is not written again.
+pub(super) fn text(
+    prompt: &Prompt<'_>,
+    endpoint: &Endpoint,
+    kept: &mut KeptMessages,
+) -> Result<Vec<u8>, TranslateError> {
+    let write = |sections: &[Section<'_>], follows| {
+        answerable(conversation(sections, prompt, endpoint), follows, is_answerable)
+    };
+    Ok(list(prompt, endpoint, kept, system(prompt), write)?.text)
+}
+
+fn system(prompt: &Prompt<'_>) -> Option<Value> {
+    let instruction =
+        prompt.controls.answer.as_ref().filter(|_| !prompt.tools.is_empty()).map(AnswerFormat::in_words);
+    let system: Vec<String> = instructions(prompt.view).into_iter().chain(instruction).collect();
+    (!system.is_empty()).then(|| json!({ "role": "system", "content": system.join("\n\n") }))
+}
+
+fn is_answerable(message: &Value) -> bool {
+    message.get("role").is_some_and(|role| role == "user" || role == "tool")
+}
+
+/// Returns the messages of these sections of a prompt.
+fn conversation(sections: &[Section<'_>], prompt: &Prompt<'_>, endpoint: &Endpoint) -> Vec<Value> {
     let media = Media::of(prompt, endpoint);
     let mut messages = Vec::new();
-    for section in &grouped.sections {
+    for section in sections {
         match section {
             Section::Input(canisters) => {
                 for canister in canisters {
@@ -43,17 +73,7 @@ pub(super) fn messages(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Result<Vec<V
             }
         }
     }
-    if !messages.last().is_some_and(|message| match message {
-        Message::User { .. } => true,
-        Message::Other(message) => message.get("role").is_some_and(|role| role == "tool"),
-    }) {
-        return Err(TranslateError::NothingToAnswer);
-    }
-    let instruction =
-        prompt.controls.answer.as_ref().filter(|_| !prompt.tools.is_empty()).map(AnswerFormat::in_words);
-    let system: Vec<String> = grouped.instructions.into_iter().chain(instruction).collect();
-    let system = (!system.is_empty()).then(|| json!({ "role": "system", "content": system.join("\n\n") }));
-    Ok(system.into_iter().chain(messages.into_iter().map(render)).collect())
+    messages.into_iter().map(render).collect()
 }
 
 fn push_user(messages: &mut Vec<Message>, texts: Vec<String>, images: Vec<String>) {

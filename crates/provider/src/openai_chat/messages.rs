@@ -14,7 +14,7 @@ use converse_canister::{Blobs, Canister, Content, Document};
 use serde_json::{Map, Value, json};
 
 use crate::grouping::{Call, Section, Turn, group, instructions};
-use crate::kept_messages::{self, KeptMessages};
+use crate::kept_messages::{KeptMessages, answerable, list};
 use crate::media::{EncodedMedia, Media, Medium, Position, heading};
 use crate::plain;
 use crate::thoughts::REASONING_KEYS;
@@ -48,8 +48,10 @@ pub(crate) fn text(
     endpoint: &Endpoint,
     kept: &mut KeptMessages,
 ) -> Result<Vec<u8>, TranslateError> {
-    let write = |sections: &[Section<'_>], follows| conversation(sections, prompt, endpoint, follows);
-    kept_messages::text(prompt, endpoint, kept, system(prompt, endpoint), (write, is_answerable))
+    let write = |sections: &[Section<'_>], follows| {
+        answerable(conversation(sections, prompt, endpoint, follows), follows, is_answerable)
+    };
+    Ok(list(prompt, endpoint, kept, system(prompt, endpoint), write)?.text)
 }
 
 fn system(prompt: &Prompt<'_>, endpoint: &Endpoint) -> Option<Value> {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::replay;
 use crate::grouping::{Call, Part, Section, Turn, group};
-use crate::kept_messages::{self, KeptMessages};
+use crate::kept_messages::{KeptMessages, answerable, list};
 use crate::media::{EncodedMedia, Media, Medium, Position};
 use crate::plain;
 use crate::{Endpoint, Prompt, TranslateError};
@@ -42,8 +42,10 @@ pub(super) fn text(
     endpoint: &Endpoint,
     kept: &mut KeptMessages,
 ) -> Result<Vec<u8>, TranslateError> {
-    let write = |sections: &[Section<'_>], _| items(sections, prompt, endpoint, None);
-    kept_messages::text(prompt, endpoint, kept, None, (write, is_answerable))
+    let write = |sections: &[Section<'_>], follows| {
+        answerable(items(sections, prompt, endpoint, None), follows, is_answerable)
+    };
+    Ok(list(prompt, endpoint, kept, None, write)?.text)
 }
 
 /// `stored`: the turn that the server keeps, with everything before it.
