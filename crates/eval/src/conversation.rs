@@ -130,6 +130,9 @@ impl Runs<'_> {
     async fn on_cassette(&self, task: Task<'_>, context: &RunContext) -> Result<Ran, Failure> {
         let mut turn = self.turn.clone();
         turn.model = vec![task.model.to_owned()];
+        if !task.case.ensembles.is_empty() {
+            turn.ensemble.clone_from(&task.case.ensembles);
+        }
         turn.deadline = task.case.limits.time.map(|time| time.as_secs_f64()).or(turn.deadline);
         // The one of the options is shared by all runs.
         turn.cassette = TurnOptions::default().cassette;

@@ -57,18 +57,19 @@ fn head(table: Option<Table<'_, '_>>) -> (Suite, Defaults) {
     let mut suite = Suite { repeat: 1, ..Suite::default() };
     let mut defaults = Defaults { pass_rate: 1.0, limits: CaseLimits::default() };
     let Some(table) = table else { return (suite, defaults) };
-    let texts = |list: Option<Spanned<Vec<Spanned<String>>>>| {
-        list.into_iter().flat_map(|list| list.value).map(|text| text.value).collect()
-    };
     suite.name = table.string("name").map(|name| name.value).unwrap_or_default();
-    suite.models = texts(table.strings("models"));
-    suite.ensembles = texts(table.strings("ensembles"));
+    suite.models = texts(&table, "models");
+    suite.ensembles = texts(&table, "ensembles");
     suite.system = table.string("system").map(|text| text.value);
     suite.repeat = table.count("repeat", 1..=MOST_REPEAT).map_or(1, |count| count.value);
     defaults.pass_rate = pass_rate(&table).unwrap_or(1.0);
     defaults.limits = limits(&table).unwrap_or_default();
     table.finish();
     (suite, defaults)
+}
+
+fn texts(table: &Table<'_, '_>, key: &'static str) -> Vec<String> {
+    table.strings(key).into_iter().flat_map(|list| list.value).map(|text| text.value).collect()
 }
 
 fn pass_rate(table: &Table<'_, '_>) -> Option<f64> {
@@ -91,6 +92,7 @@ fn read_case(
 ) -> Option<Case> {
     let name = name(&table, names);
     let conversation = conversation(&table);
+    let ensembles = texts(&table, "ensembles");
     let own = limits(&table).unwrap_or_default();
     let (answer, schema) = answer(&table);
     let mut expect = Expect { calls: calls(&table), ..answer };
@@ -107,7 +109,8 @@ fn read_case(
         CaseLimits { cost: own.cost.or(defaults.limits.cost), time: own.time.or(defaults.limits.time) };
     let (name, mut conversation) = (name?, conversation?);
     conversation.id.clone_from(&name);
-    Some(Case { name, line, conversation, schema: schema.map(Into::into), pass_rate, limits, expect })
+    let schema = schema.map(Into::into);
+    Some(Case { name, line, conversation, ensembles, schema, pass_rate, limits, expect })
 }
 
 fn name(table: &Table<'_, '_>, names: &mut BTreeMap<String, Span>) -> Option<String> {

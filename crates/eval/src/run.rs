@@ -85,6 +85,8 @@ pub fn run(
     let mut turn = options.turn.clone();
     if turn.ensemble.is_empty() && !turn.no_tools {
         turn.ensemble.clone_from(&suite.ensembles);
+    } else {
+        suite.cases.iter_mut().for_each(|case| case.ensembles.clear());
     }
     turn.system = turn.system.or_else(|| suite.system.clone());
     let read_baseline = |path: &PathBuf| files::baseline(&world.cwd.join(path), path);

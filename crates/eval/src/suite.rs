@@ -31,6 +31,8 @@ pub struct Case {
     /// Line of the file, from 1.
     pub line: usize,
     pub conversation: Line,
+    /// The ensembles to use instead of those of the suite; empty for those.
+    pub ensembles: Vec<String>,
     /// The schema of the answer, a file.
     pub schema: Option<PathBuf>,
     /// The share of the runs that must pass, from 0 to 1.

@@ -148,6 +148,7 @@ pub(crate) mod tests {
             name: (*name).to_owned(),
             line: number + 1,
             conversation: converse_batch::Line::parse(r#"{"id":"1","prompt":"x"}"#, None).unwrap(),
+            ensembles: Vec::new(),
             schema: None,
             pass_rate: 1.0,
             limits: crate::suite::CaseLimits::default(),

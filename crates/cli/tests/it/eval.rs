@@ -104,6 +104,18 @@ fn what_is_expected_passes_and_what_is_not_has_a_reason() {
 }
 
 #[test]
+fn a_case_may_have_tools_of_its_own() {
+    let keys = "ensembles = [\"io\"]\ntools.must = [\"essentials.calculator\"]";
+    let ran = |args: &[&str]| {
+        let env = TestEnv::new();
+        env.write("work/s.toml", &suite(keys));
+        env.run(&[&["eval", "s.toml", "-m", "understudy"], args].concat())
+    };
+    shows(&ran(&[]).exits(3), "`essentials.calculator` was not called; calls: none");
+    ran(&["-e", "essentials"]).exits(0);
+}
+
+#[test]
 fn a_refused_call_counts_as_called_and_is_a_bad_ending() {
     let write = || calls([("io__write_file", json!({ "path": "a", "content": "x" }))]);
     let script = || [write(), text("No.")];

@@ -31,6 +31,7 @@ limits = { cost = 0.05, time = "30s" }
 name = "first"
 prompt = "x"
 attachments = ["a.txt"]
+ensembles = ["io", "web"]
 pass_rate = 1.0
 limits.cost = 0.01
 tools = { must = ["a.b"], may = [], must_not = ["c"], order = ["a.b"] }
@@ -56,7 +57,8 @@ messages = [{ role = "system", content = "s" }, { role = "user", content = "q" }
     assert_eq!(found, Vec::<String>::new());
     assert_eq!((suite.name.as_str(), suite.repeat, suite.models.len()), ("invoices", 3, 2));
     let [first, second] = &suite.cases[..] else { panic!("{suite:?}") };
-    assert_eq!((first.line, second.line), (11, 32));
+    assert_eq!((first.line, second.line), (11, 33));
+    assert_eq!((first.ensembles.len(), second.ensembles.len()), (2, 0));
     assert_eq!((first.pass_rate, second.pass_rate), (1.0, 0.5));
     let time = Some(Duration::from_secs(30));
     assert_eq!(first.limits, CaseLimits { cost: Some(Cost(10_000)), time });
