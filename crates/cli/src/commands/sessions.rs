@@ -21,7 +21,7 @@ use converse_host::turn::sessions;
 use converse_host::world::{Input, World};
 use converse_terminal::approver::says_yes;
 use converse_terminal::console::Console;
-use converse_terminal::render::output::{columns, write_json, write_stderr, write_stdout};
+use converse_terminal::render::output::{columns, print_json, write_stderr, write_stdout, write_stdout_with};
 use converse_terminal::render::transcript::{Look, text};
 use converse_terminal::repl;
 use converse_terminal::view::answers;
@@ -68,7 +68,7 @@ impl SessionCommands<'_> {
         let missing = if args.full { document.missing() } else { BTreeSet::new() };
         let document = self.console.context.redactor.clean_session(document)?;
         if args.json {
-            write_json(&document.without_contents())?;
+            write_stdout_with(|out| print_json(out, |out| document.write_without_contents(out)))?;
             return export::complete(&missing);
         }
         let look = Look {

@@ -93,7 +93,12 @@ fn page_to(args: &StatsArgs, page: &str, console: &Console, world: &World) -> Re
     let Some(file) = &args.output else {
         return Ok(write_stdout(if world.stdout_tty { safe(page) } else { page.into() }.as_ref())?);
     };
-    write_private(&world.cwd.join(file), page, args.force, "stats-not-written")?;
+    write_private(
+        &world.cwd.join(file),
+        |out| out.write_all(page.as_bytes()),
+        args.force,
+        "stats-not-written",
+    )?;
     console.note(&format!("the figures are written to {}", file.display()));
     Ok(())
 }

@@ -29,10 +29,10 @@ impl Store {
         let Loaded { header, transcript, decisions, usage, cost, condensed, places, .. } = self.read(id)?;
         let metadata = self.metadata(id)?;
         let mut at = header.created;
-        let kept = transcript.as_slice().iter().enumerate().map(|(number, canister)| {
+        let kept = Vec::from(transcript).into_iter().enumerate().map(|(number, canister)| {
             // A canister of a repair has no position yet, so it gets the time of the message before it.
             at = places.get(number).map_or(at, |place| place.at);
-            Kept { at, canister: canister.clone() }
+            Kept { at, canister }
         });
         let canisters = kept.collect();
         Ok(Document {

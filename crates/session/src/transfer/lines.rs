@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{Document, ImportError, MAX_IMPORT_BYTES};
@@ -11,15 +10,7 @@ use super::{Document, ImportError, MAX_IMPORT_BYTES};
 const LISTS: [&str; 2] = ["canisters", "contents"];
 
 impl Document {
-    /// Returns the document as lines, for programs that read one message at a time.
-    pub fn to_lines(&self) -> String {
-        let mut session = self.to_json();
-        let lists = LISTS.map(|key| session.as_object_mut().and_then(|all| all.shift_remove(key)));
-        let items = lists.iter().flatten().filter_map(Value::as_array).flatten();
-        [&session].into_iter().chain(items).map(|line| format!("{line}\n")).collect()
-    }
-
-    /// Parses a document, whichever of [`Document::to_json`] and [`Document::to_lines`] made it.
+    /// Parses a document, whichever of [`Document::write_json`] and [`Document::write_lines`] made it.
     ///
     /// # Errors
     ///
@@ -33,7 +24,7 @@ impl Document {
         read(bytes)
     }
 
-    /// Parses a document that [`Document::to_lines`] made.
+    /// Parses a document that [`Document::write_lines`] made.
     ///
     /// # Errors
     ///
@@ -70,10 +61,13 @@ fn no_json(error: serde_json::Error) -> ImportError {
 
 #[cfg(test)]
 mod tests {
-    use converse_canister::{Canister, Cost, Usage, User};
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use converse_canister::{Canister, Cost, Decision, InvocationId, TurnId, Usage, User};
     use jiff::Timestamp;
+    use serde_json::{Value, json};
 
-    use super::super::Kept;
+    use super::super::{Decided, Kept};
     use super::*;
 
     fn document() -> Document {
@@ -95,12 +89,78 @@ mod tests {
         }
     }
 
+    fn lines(document: &Document) -> String {
+        let mut text = Vec::new();
+        document.write_lines(&mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    /// What is written one by one is what a value of the whole is as text.
+    #[test]
+    fn a_document_in_pieces_is_the_document_as_one_value() {
+        let mut document = document();
+        let odd = "{\"canister\":{\"role\":\"result\",\"id\":\"inv_1_0\",\"outcome\":\"success\",\"content\":[\
+            {\"type\":\"structured\",\"value\":{\"z\":1.50,\"a\":[1e30,-0.0,18446744073709551615,null,{}],\"\u{7f}\":[]}}]}}";
+        let odd: Value = serde_json::from_str(odd).unwrap();
+        let canister = serde_json::from_value(odd["canister"].clone()).unwrap();
+        document.canisters.push(Kept { at: Timestamp::UNIX_EPOCH, canister });
+        for empty in [false, true] {
+            if empty {
+                (document.canisters, document.contents) = Default::default();
+            } else {
+                (document.name, document.tags) = (Some("n\u{9b}\"".to_owned()), vec!["t".to_owned()]);
+                let call = InvocationId::of(TurnId(1), 0);
+                document.decisions =
+                    vec![Decided { id: call, decision: Decision::Allow { rule: "user".to_owned() } }];
+            }
+            let canisters: Vec<_> = document
+                .canisters
+                .iter()
+                .zip(1..)
+                .map(|(kept, number)| json!({ "number": number, "at": kept.at, "canister": kept.canister }))
+                .collect();
+            let mut value = json!({
+                "format": 1,
+                "program": document.program,
+                "session": document.session,
+                "created": document.created,
+                "name": document.name,
+                "tags": document.tags,
+                "model": document.model,
+                "usage": document.usage,
+                "cost": document.cost,
+                "condensed": document.condensed,
+                "canisters": canisters,
+                "decisions": document.decisions,
+            });
+            let mut text = Vec::new();
+            document.write_without_contents(&mut text).unwrap();
+            assert_eq!(String::from_utf8(text).unwrap(), format!("{value:#}\n"));
+            let contents: Vec<_> = document
+                .contents
+                .iter()
+                .map(|(digest, bytes)| json!({ "digest": digest, "base64": STANDARD.encode(bytes) }))
+                .collect();
+            value["contents"] = contents.into();
+            let mut text = Vec::new();
+            document.write_json(&mut text).unwrap();
+            assert_eq!(String::from_utf8(text).unwrap(), format!("{value:#}\n"));
+            let mut session = value;
+            let lists = LISTS.map(|key| session.as_object_mut().unwrap().shift_remove(key).unwrap());
+            let items = lists.iter().filter_map(Value::as_array).flatten();
+            let expected: String =
+                [&session].into_iter().chain(items).map(|line| format!("{line}\n")).collect();
+            assert_eq!(lines(&document), expected);
+        }
+    }
+
     #[test]
     fn a_document_is_read_as_it_is_written() {
-        let (document, text) = (document(), document().to_lines());
+        let (document, text) = (document(), lines(&document()));
         assert_eq!(text.lines().count(), 4, "{text}");
         assert_eq!(Document::read_lines(text.as_bytes()).unwrap(), document);
-        for text in [text.clone(), format!("{}\n", document.to_json()), format!("{:#}", document.to_json())] {
+        let json = serde_json::to_value(&document).unwrap();
+        for text in [text.clone(), format!("{json}\n"), format!("{json:#}")] {
             assert_eq!(Document::read_any(text.as_bytes()).unwrap(), document);
         }
         let padded = text.replace('\n', "\r\n\n");
@@ -109,7 +169,7 @@ mod tests {
 
     #[test]
     fn lines_of_something_else_are_refused() {
-        let text = document().to_lines();
+        let text = lines(&document());
         let without_first = text.split_once('\n').unwrap().1;
         for wrong in
             ["", "[]", "{}", "\u{0}", without_first, &(text.clone() + "{}\n"), &text[..text.len() - 9]]

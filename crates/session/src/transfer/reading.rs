@@ -38,7 +38,7 @@ pub enum ImportError {
 }
 
 impl Document {
-    /// Parses a document that [`Document::to_json`] made.
+    /// Parses a document that [`Document::write_json`] made.
     pub fn read(bytes: &[u8]) -> Result<Self, ImportError> {
         if bytes.len() > MAX_IMPORT_BYTES {
             return Err(ImportError::TooLarge);

@@ -41,31 +41,32 @@ impl Document {
                 None => drop(contents.insert(old, bytes)),
             }
         }
-        let mut canisters = Vec::with_capacity(self.canisters.len());
         let mut changed = HashSet::new();
-        for Kept { at, canister } in self.canisters {
-            let mut cleaned: Canister = clean(canister.clone(), redact)?;
-            changed.extend(cleaned.turn().filter(|_| cleaned != canister));
-            for digest in digests_mut(&mut cleaned) {
+        for Kept { canister, .. } in &mut self.canisters {
+            if let Some(cleaned) = cleaned(canister, redact)? {
+                changed.extend(cleaned.turn().filter(|_| cleaned != *canister));
+                *canister = cleaned;
+            }
+            for digest in digests_mut(canister) {
                 *digest = others.get(digest).copied().unwrap_or(*digest);
             }
-            canisters.push(Kept { at, canister: cleaned });
         }
-        for kept in &mut canisters {
+        for kept in &mut self.canisters {
             if kept.canister.turn().is_some_and(|turn| changed.contains(&turn)) {
                 remove_signatures(&mut kept.canister);
             }
         }
-        let decided = self
-            .decisions
-            .into_iter()
-            .map(|Decided { id, decision }| Ok(Decided { id, decision: clean(decision, redact)? }));
+        for Decided { decision, .. } in &mut self.decisions {
+            if let Some(cleaned) = cleaned(decision, redact)? {
+                *decision = cleaned;
+            }
+        }
+        if let Some(cleaned) = cleaned(&self.condensed, redact)? {
+            self.condensed = cleaned;
+        }
         Ok(Self {
-            decisions: decided.collect::<serde_json::Result<_>>()?,
             name: self.name.map(|name| redact.text(&name)),
             tags: self.tags.iter().map(|tag| redact.text(tag)).collect(),
-            condensed: clean(self.condensed, redact)?,
-            canisters,
             contents,
             ..self
         })
@@ -91,11 +92,12 @@ fn remove_signatures(canister: &mut Canister) {
     }
 }
 
-fn clean<T: Serialize + DeserializeOwned>(value: T, redact: &dyn Redact) -> serde_json::Result<T> {
-    let mut json = serde_json::to_value(&value)?;
+/// Returns the value without secrets; `None` if it has none.
+fn cleaned<T: Serialize + DeserializeOwned>(value: &T, redact: &dyn Redact) -> serde_json::Result<Option<T>> {
+    let mut json = serde_json::to_value(value)?;
     let before = json.clone();
     redact.json(&mut json);
-    if json == before { Ok(value) } else { serde_json::from_value(json) }
+    (json != before).then(|| serde_json::from_value(json)).transpose()
 }
 
 #[cfg(test)]
@@ -183,14 +185,16 @@ mod tests {
             ]),
         };
         let clean = document.clone().redacted(&REDACTED).unwrap();
-        assert!(!clean.without_contents().to_string().contains(SECRET));
+        let mut text = Vec::new();
+        clean.write_without_contents(&mut text).unwrap();
+        assert!(!String::from_utf8(text).unwrap().contains(SECRET));
         let texts: Vec<_> = clean.contents.values().map(|bytes| String::from_utf8_lossy(bytes)).collect();
         assert_eq!(texts.len(), 2);
         assert!(texts.contains(&"the key is [redacted]".into()), "{texts:?}");
         // The messages point to the new text, and it is taken in as it is.
         let needed: Vec<_> = clean.canisters.iter().flat_map(|kept| digests(&kept.canister)).collect();
         assert!(matches!(needed[..], [one] if clean.contents.contains_key(&one)), "{needed:?}");
-        let json = clean.to_json().to_string();
+        let json = serde_json::to_string(&clean).unwrap();
         assert_eq!(Document::read(json.as_bytes()).unwrap(), clean);
         assert_eq!(document.clone().redacted(&Replace(SECRET, SECRET)).unwrap(), document);
     }

@@ -4,7 +4,7 @@
 //! run quietly, a failed write is a failure with its own exit code.
 
 use std::fs::OpenOptions;
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
@@ -21,9 +21,65 @@ pub fn write_stdout(text: &str) -> Result<(), SinkError> {
     PollIo(io::stdout().lock()).write_all(text.as_bytes()).map_err(classify)
 }
 
+/// Writes what `write` writes, as it comes.
+pub fn write_stdout_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), SinkError> {
+    write(&mut PollIo(io::stdout().lock())).map_err(classify)
+}
+
 /// Writes one value over several lines.
 pub fn write_json(value: &Value) -> Result<(), SinkError> {
     write_stdout(&(printable(&format!("{value:#}")) + "\n"))
+}
+
+/// Writes the JSON that `write` writes with [`printable`] characters, in pieces of about 64 KiB.
+pub fn print_json(
+    out: &mut dyn Write,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut pieces = PrintableJson { out, waiting: Vec::new() };
+    write(&mut pieces)?;
+    pieces.finish()
+}
+
+const PIECE: usize = 64 * 1024;
+
+struct PrintableJson<'o> {
+    out: &'o mut dyn Write,
+    waiting: Vec<u8>,
+}
+
+impl PrintableJson<'_> {
+    /// Writes all whole characters.
+    fn pass_on(&mut self) -> io::Result<()> {
+        let whole = match str::from_utf8(&self.waiting) {
+            Ok(text) => text.len(),
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            Err(error) => return Err(io::Error::new(ErrorKind::InvalidData, error)),
+        };
+        let rest = self.waiting.split_off(whole);
+        let text = std::mem::replace(&mut self.waiting, rest);
+        let text = String::from_utf8(text).map_err(io::Error::other)?;
+        self.out.write_all(printable(&text).as_bytes())
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.pass_on()?;
+        if self.waiting.is_empty() { Ok(()) } else { Err(ErrorKind::InvalidData.into()) }
+    }
+}
+
+impl Write for PrintableJson<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.waiting.extend_from_slice(bytes);
+        if self.waiting.len() >= PIECE {
+            self.pass_on()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// Escapes every control character in JSON; serde_json escapes only those of ASCII. Outside of strings they do not occur,
@@ -62,10 +118,15 @@ pub fn write_stderr(text: &str) {
 }
 
 /// Writes a file that only its owner can read. With `force` an existing file is replaced. `code` is the code of a failure.
-pub fn write_private(path: &Path, text: &str, force: bool, code: &'static str) -> Result<(), Failure> {
+pub fn write_private(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    force: bool,
+    code: &'static str,
+) -> Result<(), Failure> {
     let mut options = OpenOptions::new();
     options.write(true).mode(0o600).create_new(!force).create(force).truncate(force);
-    let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    let written = options.open(path).and_then(|mut file| write(&mut file));
     written.map_err(|error| {
         let failure = Failure::new(Kind::Output, code, format!("{}: {error}", path.display()));
         match error.kind() {
@@ -95,5 +156,21 @@ mod tests {
         let text = printable(&format!("{value:#}"));
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
         assert!(!text.chars().any(is_unsafe), "{text:?}");
+    }
+
+    #[test]
+    fn json_in_pieces_is_the_whole_however_it_is_cut() {
+        let whole = "é\u{9b}\u{e0041}x".repeat(PIECE / 5);
+        for cut in [1, 2, 3, 7, 10_000] {
+            let mut out = Vec::new();
+            let write =
+                |out: &mut dyn Write| whole.as_bytes().chunks(cut).try_for_each(|part| out.write_all(part));
+            print_json(&mut out, write).unwrap();
+            assert!(out == printable(&whole).as_bytes(), "{cut}");
+        }
+        for wrong in [&b"x\xc3"[..], b"x\xc3\xc3x"] {
+            let cut_off = print_json(&mut Vec::new(), |out| out.write_all(wrong));
+            assert_eq!(cut_off.unwrap_err().kind(), ErrorKind::InvalidData);
+        }
     }
 }

@@ -1,13 +1,14 @@
 //! `sessions export`.
 
 use std::collections::BTreeSet;
+use std::io::Write;
 
 use converse_canister::Digest;
 
 use super::{PROGRAM, SessionCommands};
 use crate::args::{SessionsExportArgs, TranscriptFormat};
 use converse_host::failure::{Failure, Kind};
-use converse_terminal::render::output::{printable, write_private, write_stdout};
+use converse_terminal::render::output::{print_json, write_private, write_stdout_with};
 use converse_terminal::render::transcript::{html, markdown};
 use converse_text::safe;
 use converse_text::wording::counted;
@@ -21,18 +22,18 @@ impl SessionCommands<'_> {
             self.learn_keys()?;
             document = self.console.context.redactor.clean_session(document)?;
         }
-        let text = match format(args) {
+        let write = |out: &mut dyn Write| match format(args) {
             // Such files are often read with `cat`.
-            TranscriptFormat::Md => safe(&markdown(&document)).into_owned(),
-            TranscriptFormat::Html => html(&document),
-            TranscriptFormat::Json => printable(&format!("{:#}\n", document.to_json())),
-            TranscriptFormat::Jsonl => printable(&document.to_lines()),
+            TranscriptFormat::Md => out.write_all(safe(&markdown(&document)).as_bytes()),
+            TranscriptFormat::Html => out.write_all(html(&document).as_bytes()),
+            TranscriptFormat::Json => print_json(out, |out| document.write_json(out)),
+            TranscriptFormat::Jsonl => print_json(out, |out| document.write_lines(out)),
         };
         let Some(file) = args.output.as_ref().filter(|file| file.as_os_str() != "-") else {
-            write_stdout(&text)?;
+            write_stdout_with(write)?;
             return complete(&missing);
         };
-        write_private(&self.world.cwd.join(file), &text, args.force, "export-failed")?;
+        write_private(&self.world.cwd.join(file), write, args.force, "export-failed")?;
         self.console.note(&format!("{id} is written to {}", file.display()));
         complete(&missing)
     }

@@ -1,5 +1,7 @@
 //! Sessions over `/api`: listed, shown, named, forked, taken back, deleted, exported and imported.
 
+use std::io;
+
 use converse_canister::media::magic;
 use converse_canister::{Canister, Digest};
 use converse_host::turn::sessions;
@@ -263,11 +265,17 @@ impl Front {
             ApiFailure::new(StatusCode::INTERNAL_SERVER_ERROR, "not-redacted", error.to_string())
         };
         let document = document.redacted(&self.redactor).map_err(unreadable)?;
+        let written = |write: &dyn Fn(&mut Vec<u8>) -> io::Result<()>| {
+            let mut text = Vec::new();
+            write(&mut text).map(|()| text).map_err(|error| {
+                ApiFailure::new(StatusCode::INTERNAL_SERVER_ERROR, "not-written", error.to_string())
+            })
+        };
         let (kind, ending, text) = match query.text("format").unwrap_or("markdown") {
-            "markdown" => ("text/markdown; charset=utf-8", "md", (self.renderers.markdown)(&document)),
-            "html" => ("text/html; charset=utf-8", "html", (self.renderers.html)(&document)),
-            "json" => ("application/json", "json", format!("{:#}\n", document.to_json())),
-            "jsonl" => ("application/jsonl", "jsonl", document.to_lines()),
+            "markdown" => ("text/markdown; charset=utf-8", "md", (self.renderers.markdown)(&document).into()),
+            "html" => ("text/html; charset=utf-8", "html", (self.renderers.html)(&document).into()),
+            "json" => ("application/json", "json", written(&|text| document.write_json(text))?),
+            "jsonl" => ("application/jsonl", "jsonl", written(&|text| document.write_lines(text))?),
             _ => return Err(ApiFailure::bad_request("`format` is markdown, html, json or jsonl")),
         };
         let mut reply = reply(StatusCode::OK, kind, text);
