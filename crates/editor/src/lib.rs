@@ -16,6 +16,7 @@
 //! assert_eq!((begun.text.as_str(), begun.is_sent), ("and", false));
 //! ```
 
+mod above;
 mod ahead;
 mod complete;
 mod entry;
@@ -38,6 +39,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub use above::Above;
 pub use ahead::{Draft, TypedAhead};
 pub use complete::{Complete, Mark, Nature, Suggestion};
 pub use entry::{FENCE, is_reserved};

@@ -1,5 +1,6 @@
 //! The editor as the rest of the program sees it: a thread of its own that reads when asked to.
 
+use std::cell::Cell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use rustix::process::Signal as Kill;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
+use crate::above::Above;
 use crate::entry::{Typing, one_paste};
 use crate::handover::Handover;
 use crate::history::Kept;
@@ -45,6 +47,7 @@ pub struct Editor {
     typing: Arc<Typing>,
     modes: Modes,
     handover: Handover,
+    above: Above,
     is_plain: bool,
     note: Option<String>,
 }
@@ -56,6 +59,8 @@ impl Editor {
         let (draws, typed) = if setup.plain { (false, String::new()) } else { modes.answers() };
         let (stop, typing) = (Arc::<AtomicBool>::default(), Arc::<Typing>::default());
         let (setup, handover) = (Arc::new(setup), Handover::new(Arc::clone(&stop)));
+        // A terminal that edits lines itself has what is typed of one: it is left alone.
+        let above = Above::new(draws.then(|| Arc::clone(&stop)));
         let clean = Arc::clone(&setup.clean);
         let (history, note) = match draws {
             true => Kept::open(setup.history.as_deref(), Arc::clone(&typing), setup.safe, clean),
@@ -68,12 +73,16 @@ impl Editor {
             stop: Arc::clone(&stop),
             handover: handover.clone(),
             modes: modes.clone(),
+            above: above.clone(),
+            rows_above: Cell::default(),
             line: None,
         });
-        let plain = Plain { safe: setup.safe, asks: Arc::clone(&setup.asks), ahead: Vec::new() };
+        let asks = Arc::clone(&setup.asks);
+        let plain = Plain { safe: setup.safe, asks, above: above.clone(), ahead: Vec::new() };
         let reader = Reader {
             rich,
             plain,
+            above: above.clone(),
             stop: Arc::clone(&stop),
             handover: handover.clone(),
             can_stop: setup.can_stop,
@@ -94,6 +103,7 @@ impl Editor {
             typing,
             modes,
             handover,
+            above,
             is_plain: !draws,
             note,
         })
@@ -147,6 +157,11 @@ impl Editor {
     /// For those who stop the program.
     pub fn handover(&self) -> Handover {
         self.handover.clone()
+    }
+
+    /// For those who have something to say while an entry is read.
+    pub fn above(&self) -> Above {
+        self.above.clone()
     }
 
     /// For those who end the program without dropping this.
@@ -208,6 +223,7 @@ fn suspend() -> std::io::Result<()> {
 struct Reader {
     rich: Option<Rich>,
     plain: Plain,
+    above: Above,
     stop: Arc<AtomicBool>,
     handover: Handover,
     can_stop: fn() -> bool,
@@ -233,6 +249,8 @@ impl Reader {
             if answer.is_closed() {
                 return before;
             }
+            // What comes after this ends the read.
+            says(&self.above.take());
             self.handover.begins();
             let outcome = self.read(prompt, before.as_ref());
             self.handover.leaves();

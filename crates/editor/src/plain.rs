@@ -12,6 +12,7 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
 
+use crate::above::Above;
 use crate::entry::{is_continued, is_open, joined, unfenced};
 use crate::prompt::Prompt;
 use crate::rich::Outcome;
@@ -26,12 +27,15 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(crate) struct Plain {
     pub(crate) safe: Safe,
     pub(crate) asks: Arc<dyn Fn() + Send + Sync>,
+    pub(crate) above: Above,
     /// Read and not used: a pipe gives what it has.
     pub(crate) ahead: Vec<u8>,
 }
 
 enum Piece {
     Line(String),
+    /// Others had something to say.
+    Told,
     /// Ctrl-C, and whether there was text on the line.
     Cleared(bool),
     End,
@@ -61,6 +65,8 @@ impl Plain {
         self.asks(prompt);
         loop {
             match self.piece(stop)? {
+                // What is typed of the line is the terminal's, and goes on behind the prompt.
+                Piece::Told => self.asks(prompt),
                 Piece::Stopped => return Ok(Outcome::Stopped(Draft::of(entry))),
                 Piece::End if entry.is_empty() => return Ok(Outcome::Read(Read::End)),
                 Piece::End => return Ok(meant(&entry)),
@@ -105,6 +111,11 @@ impl Plain {
             }
             if stop.load(Ordering::SeqCst) {
                 return Ok(Piece::Stopped);
+            }
+            let above = self.above.take();
+            if !above.is_empty() {
+                says(&format!("\n{above}"));
+                return Ok(Piece::Told);
             }
             if !waits(LOOK) {
                 continue;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use converse_text::shorten;
+use converse_text::{shorten, width};
 use reedline::{Color, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, PromptViMode};
 
 use crate::Safe;
@@ -45,12 +45,13 @@ pub(crate) struct Shown {
     pub(crate) asks: Arc<dyn Fn() + Send + Sync>,
 }
 
-pub(crate) const SIGN: &str = "❯ ";
-pub(crate) const SIGN_ASCII: &str = "> ";
+impl Shown {
+    /// Columns that are before the line.
+    pub(crate) fn width(&self) -> usize {
+        width(&self.name()) + width(SIGN)
+    }
 
-impl reedline::Prompt for Shown {
-    fn render_prompt_left(&self) -> Cow<'_, str> {
-        (self.asks)();
+    fn name(&self) -> String {
         // Sign and spaces are of the third too.
         let most = (terminal::columns() / 3).saturating_sub(3);
         let mut name = self.prompt.shortened(self.safe, most);
@@ -60,7 +61,17 @@ impl reedline::Prompt for Shown {
         if !name.is_empty() {
             name.push(' ');
         }
-        Cow::Owned(name)
+        name
+    }
+}
+
+pub(crate) const SIGN: &str = "❯ ";
+pub(crate) const SIGN_ASCII: &str = "> ";
+
+impl reedline::Prompt for Shown {
+    fn render_prompt_left(&self) -> Cow<'_, str> {
+        (self.asks)();
+        Cow::Owned(self.name())
     }
 
     fn render_prompt_right(&self) -> Cow<'_, str> {

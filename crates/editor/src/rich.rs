@@ -1,11 +1,13 @@
 //! Reading with drawing: reedline, dressed.
 
+use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reedline::{EditCommand, History as _, Reedline, Signal, ValidationResult, Validator};
 
+use crate::above::Above;
 use crate::entry::{Typing, one_paste, shown};
 use crate::handover::Handover;
 use crate::highlight::Colours;
@@ -15,7 +17,8 @@ use crate::keys::{EDIT, Guarded, SUSPEND};
 use crate::menu::{Offers, menu};
 use crate::outer;
 use crate::prompt::{Prompt, Shown};
-use crate::terminal::{Modes, says};
+use crate::tall::{erasing, rows_above};
+use crate::terminal::{Modes, columns, says};
 use crate::{Draft, Read, Setup};
 
 /// What came of a wait for an entry.
@@ -34,6 +37,9 @@ pub(crate) struct Rich {
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) handover: Handover,
     pub(crate) modes: Modes,
+    pub(crate) above: Above,
+    /// Rows of the entry above the cursor, when it was left.
+    pub(crate) rows_above: Cell<usize>,
     /// `None` until it is needed, and after it was stopped: then it remembers a place on the screen that others have
     /// written to since.
     pub(crate) line: Option<Reedline>,
@@ -51,6 +57,8 @@ impl Rich {
         self.modes.restore();
         match &outcome {
             Ok(Outcome::Read(_)) => self.line = Some(line),
+            // Drawn anew in the same place, below what comes above it.
+            Ok(Outcome::Stopped(_)) if !self.above.is_empty() => says(&erasing(self.rows_above.get())),
             _ => says("\r\n"),
         }
         outcome
@@ -79,7 +87,11 @@ impl Rich {
                     return Ok(Outcome::Read(Read::Interrupted { after_keys }));
                 }
                 Signal::CtrlD => return Ok(Outcome::Read(Read::End)),
-                Signal::ExternalBreak(text) => return Ok(Outcome::Stopped(self.draft(&text))),
+                Signal::ExternalBreak(text) => {
+                    let before = text.get(..line.current_insertion_point()).unwrap_or(&text);
+                    self.rows_above.set(rows_above(before, prompt.width(), columns()));
+                    return Ok(Outcome::Stopped(self.draft(&text)));
+                }
                 Signal::HostCommand(what) if what == EDIT => {
                     // A request to stop the program now stops the other editor.
                     self.handover.leaves();

@@ -1,7 +1,7 @@
 //! Entries that fill the screen. The library draws such an entry from the first row of the screen, over what is there. So
 //! that nothing is lost, what is above the entry goes into the scrollback first.
 
-use converse_text::width;
+use converse_text::{clusters, width};
 
 use crate::entry::Typing;
 use crate::terminal::says;
@@ -29,9 +29,48 @@ fn rows_of(text: &str, columns: usize, prompt: usize) -> usize {
     lines.map(|(at, line)| 1 + (width(line) + if at == 0 { prompt } else { INDENT }) / columns.max(1)).sum()
 }
 
+/// The rows of an entry above the one that its cursor is in, behind this text. A character that does not fit begins a row.
+pub(crate) fn rows_above(before: &str, prompt: usize, columns: usize) -> usize {
+    let mut rows = 0;
+    for (index, line) in before.split('\n').enumerate() {
+        rows += usize::from(index > 0);
+        let mut column = if index == 0 { prompt } else { INDENT };
+        for (_, width) in clusters(line, usize::MAX) {
+            if column + width > columns {
+                rows += 1;
+                column = 0;
+            }
+            column += width;
+        }
+    }
+    rows
+}
+
+/// Erases an entry with so many rows above the cursor, and what is below it.
+pub(crate) fn erasing(rows: usize) -> String {
+    let up = if rows > 0 { format!("\x1b[{rows}A") } else { String::new() };
+    format!("{up}\r\x1b[J")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rows_above_the_cursor_are_counted() {
+        let ten = "x".repeat(10);
+        for (before, prompt, rows) in [
+            ("", 5, 0),
+            (&ten[..5], 5, 0),
+            (&ten[..6], 5, 1),
+            ("a\nb", 5, 1),
+            (&format!("a\n{ten}"), 5, 2),
+            ("日本語日本", 1, 1),
+        ] {
+            assert_eq!(rows_above(before, prompt, 10), rows, "{before}");
+        }
+        assert_eq!((erasing(0).as_str(), erasing(2).as_str()), ("\r\x1b[J", "\x1b[2A\r\x1b[J"));
+    }
 
     #[test]
     fn rows_are_those_of_a_terminal() {

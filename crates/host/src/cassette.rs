@@ -100,7 +100,7 @@ impl CassetteMode {
     }
 
     /// No tool is run.
-    pub(crate) fn answers_for_tools(&self) -> bool {
+    pub fn answers_for_tools(&self) -> bool {
         matches!(self.0.get(), Some(Loaded::Replaying { tools: true, .. }))
     }
 

@@ -21,6 +21,9 @@ pub trait Notices: Send + Sync {
     /// Shows one notice.
     fn show(&self, text: &str);
 
+    /// Reports that an ensemble is connected, with the number of its tools.
+    fn connected(&self, _ensemble: &str, _tools: usize) {}
+
     /// Removes what is drawn and not final, such as a spinner.
     fn hush(&self) {}
 
@@ -145,7 +148,13 @@ pub(crate) struct ProgressConnection<C> {
 
 impl<C: Connection> Connection for ProgressConnection<C> {
     fn connect<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Result<Vec<Tool>, ConnectError>> {
-        while_waiting(self.notices.as_ref(), &self.what, self.inner.connect(ensemble)).boxed()
+        async move {
+            let tools =
+                while_waiting(self.notices.as_ref(), &self.what, self.inner.connect(ensemble)).await?;
+            self.notices.connected(ensemble.name.as_str(), tools.len());
+            Ok(tools)
+        }
+        .boxed()
     }
 
     fn refresh<'a>(&'a self, ensemble: &'a Ensemble) -> BoxFuture<'a, Option<Vec<Tool>>> {

@@ -33,7 +33,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::console::OutputStyle;
 use crate::render::quoted::columns;
-use crate::screen::{Line, Live, Look, Tone};
+use crate::screen::{Line, Live, Look, Size, Tone};
+use converse_editor::{Above, Editor, Handover};
 use converse_host::failure::{Failure, Kind as FailureKind};
 use converse_host::secrets::Redactor;
 use converse_host::world::{Input, World};
@@ -60,6 +61,8 @@ pub struct TerminalView {
     redactor: Redactor,
     modes: Arc<TerminalModes>,
     reasoning: AtomicBool,
+    /// Ensembles that are connected are reported.
+    announces: AtomicBool,
     turn: Mutex<TurnSigns>,
     /// Held for a question together with its answer.
     floor: tokio::sync::Mutex<()>,
@@ -98,10 +101,18 @@ struct State {
     /// Number of components writing to the terminal directly; painting pauses while it is not zero.
     away: usize,
     in_turn: bool,
+    /// What reads a line now: all that is written comes above it.
+    reader: Option<Reader>,
     /// Keys are for the next prompt, and not echoed.
     keeps_keys: bool,
     /// The answer on stdout, on the same terminal as stderr, ends in the middle of a line.
     line_open: bool,
+}
+
+/// A line editor that reads a line.
+struct Reader {
+    above: Above,
+    handover: Handover,
 }
 
 impl State {
@@ -128,6 +139,7 @@ impl TerminalView {
             redactor,
             modes: Arc::default(),
             reasoning: AtomicBool::new(false),
+            announces: AtomicBool::new(false),
             turn: Mutex::default(),
             floor: tokio::sync::Mutex::default(),
             state: Mutex::default(),
@@ -249,6 +261,12 @@ impl TerminalView {
         }
     }
 
+    /// A line editor reads until the result is dropped.
+    pub(crate) fn reading(&self, editor: &Editor) -> Reading<'_> {
+        self.lock().reader = Some(Reader { above: editor.above(), handover: editor.handover() });
+        Reading { view: self }
+    }
+
     /// Shows what has come since the last paint, and the next frame of what moves.
     pub(crate) fn tick(&self) {
         if self.modes.hear_keys() {
@@ -302,6 +320,11 @@ impl TerminalView {
 
     pub fn show_reasoning(&self, shown: bool) {
         self.reasoning.store(shown, Ordering::Relaxed);
+    }
+
+    /// Whether each ensemble that is connected is reported from now on.
+    pub(crate) fn announce_connections(&self, announced: bool) {
+        self.announces.store(announced, Ordering::Relaxed);
     }
 
     pub fn shows_reasoning(&self) -> bool {
@@ -363,9 +386,7 @@ impl TerminalView {
         }
         let (frame, size) = (self.frame(), self.output().surface.size());
         let above = state.main.take_above();
-        let mut region = state.main.region(&state.waits, size.rows, &frame);
-        region.extend(state.models.iter_mut().flat_map(|model| model.region(&[], size.rows, &frame)));
-        region.extend(self.keys_rows(state, &frame));
+        let region = if state.reader.is_some() { Vec::new() } else { self.region(state, size, &frame) };
         let mut bytes = if plain.is_empty() { String::new() } else { state.live.leave() + &plain };
         bytes += &state.live.paint(&above, &region, &frame.look, size);
         self.modes.set_cursor_hidden(!region.is_empty() && self.hides_cursor());
@@ -373,8 +394,20 @@ impl TerminalView {
         self.write(state, &bytes)
     }
 
+    /// The lines that are not final.
+    fn region(&self, state: &mut State, size: Size, frame: &Frame<'_>) -> Vec<Line> {
+        let mut region = state.main.region(&state.waits, size.rows, frame);
+        region.extend(state.models.iter_mut().flat_map(|model| model.region(&[], size.rows, frame)));
+        region.extend(self.keys_rows(state, frame));
+        region
+    }
+
     fn write(&self, state: &mut State, bytes: &str) -> Result<(), SinkError> {
         if bytes.is_empty() {
+            return Ok(());
+        }
+        if let Some(reader) = &state.reader {
+            reader.above.write(bytes);
             return Ok(());
         }
         let surface = &self.output().surface;
@@ -430,6 +463,20 @@ impl TerminalView {
         // These come in bursts.
         let many = matches!(event, Event::Delta(_) | Event::ToolProgress { .. });
         if many && self.is_just_painted(&state) { Ok(()) } else { self.show(&mut state) }
+    }
+}
+
+/// As long as it lives, what is written comes above the line that is read.
+pub(crate) struct Reading<'a> {
+    view: &'a TerminalView,
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        let mut state = self.view.lock();
+        if let Some(reader) = state.reader.take() {
+            let _ = self.view.write(&mut state, &reader.above.take());
+        }
     }
 }
 

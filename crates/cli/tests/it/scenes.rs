@@ -6,6 +6,7 @@ mod ahead;
 mod asked;
 mod breaking;
 mod changes;
+mod connecting;
 mod golden_screens;
 mod halted;
 mod handed;

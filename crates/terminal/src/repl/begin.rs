@@ -1,6 +1,7 @@
 //! How a session begins and ends: settings, the question of trust, connections, the session that goes on, a word of
 //! welcome; then the loop; then the last words.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use converse_config::SettingsPlan;
@@ -34,6 +35,9 @@ use converse_host::turn::sessions;
 use converse_host::world::{Input, World};
 use converse_text::wording::counted;
 use converse_text::{safe, safe_line};
+
+/// Servers that are named while they are connected.
+const SERVERS: usize = 3;
 
 /// Runs it from the first word to the last.
 pub fn run(options: TurnOptions, console: &Console, world: &World) -> Result<(), Failure> {
@@ -192,8 +196,16 @@ impl<'a> Beginning<'a> {
         // Until there is a line editor.
         let modes = view.modes();
         attention.at_leaving(move || modes.restore());
-        let connected =
-            view.before_prompt(connecting.connect(settings.rules.clone(), &attention.end)).await?;
+        let mut pending = connecting.begin(settings.rules.clone(), &attention.end)?;
+        let is_at_once = pending.servers.is_empty();
+        if !is_at_once {
+            view.announce_connections(true);
+        }
+        // Servers take their time: they are connected behind the prompt.
+        let mut none = connecting.begin_with(Vec::new(), settings.rules.clone(), &attention.end);
+        let now = if is_at_once { &mut pending } else { &mut none };
+        let connected = view.before_prompt(now.finish()).await?;
+        let pending = (!is_at_once).then_some(pending);
         let known = Arc::new(Mutex::new(Known::default()));
         let editor = match self.editor(attention, &view, &known, files.vi.unwrap_or(false), is_kept) {
             Ok(editor) => editor,
@@ -216,7 +228,7 @@ impl<'a> Beginning<'a> {
             world,
             attention: attention.clone(),
             view,
-            editor,
+            editor: Rc::new(editor),
             wires: settings.wires(),
             options,
             files,
@@ -224,6 +236,8 @@ impl<'a> Beginning<'a> {
             settings,
             catalogue,
             connected,
+            pending,
+            is_unconnected: false,
             models,
             contents,
             spent: TurnCosts::default(),
@@ -279,20 +293,31 @@ impl<'a> Beginning<'a> {
     }
 }
 
+/// The first of the names, and how many there are.
+fn named(names: &[String]) -> String {
+    let shown = names.iter().take(SERVERS).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SERVERS) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 impl ReplSession<'_> {
     /// A line or two: what answers, with what, and where the conversation was left.
     fn welcome(&self) {
-        let tools = self.connected.roster.offer().declarations.len();
+        let tools = match &self.pending {
+            Some(pending) => format!("connecting {}", named(&pending.servers)),
+            None => counted(self.connected.roster.offer().declarations.len(), "tool"),
+        };
         let failed = match self.connected.failures.len() {
             0 => String::new(),
             count => format!(" · {} failed: /ensembles", counted(count, "ensemble")),
         };
         let kept = if self.conversation.wanted { "" } else { " · not kept" };
         self.view.note(&format!(
-            "converse {} · {} · {}{failed}{kept} · /help",
+            "converse {} · {} · {tools}{failed}{kept} · /help",
             env!("CARGO_PKG_VERSION"),
             self.settings.model.id,
-            counted(tools, "tool"),
         ));
         self.understudy();
         if self.conversation.id().is_some() {

@@ -32,6 +32,9 @@ impl ReplSession<'_> {
             text @ Slash::Text(_) => text,
             _ => parse(&safe(line)),
         };
+        if parsed.needs_tools() {
+            self.await_servers_first().await?;
+        }
         match parsed {
             Slash::Nothing => {}
             Slash::Text(words) => self.says(&words).await?,

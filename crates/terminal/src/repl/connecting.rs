@@ -1,12 +1,14 @@
-//! The ensembles of the session: connected when it begins, and anew when the user chooses others.
+//! The ensembles of the session: connected behind the first prompt, and anew when the user chooses others.
 
 use std::sync::Arc;
 
-use converse_config::Rule;
+use converse_config::{EnsemblePlan, Rule};
 use converse_mcp::{Responders, Sampler};
 use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
 
 use super::session::ReplSession;
+use super::turn::with_stop_notice;
 use crate::console::Console;
 use crate::person::somebody;
 use converse_host::catalogue::Catalogue;
@@ -19,40 +21,68 @@ use converse_host::wiring::{Connected, Wiring};
 use converse_host::world::World;
 
 /// What they are connected with.
-pub(super) struct Connecting<'a> {
-    pub(super) settings: &'a Settings,
-    pub(super) catalogue: &'a Catalogue,
-    pub(super) contents: &'a Kept,
-    pub(super) models: &'a Arc<Models>,
+pub(super) struct Connecting<'s, 'a> {
+    pub(super) settings: &'s Settings,
+    pub(super) catalogue: &'s Catalogue,
+    pub(super) contents: &'s Kept,
+    pub(super) models: &'s Arc<Models>,
     pub(super) console: &'a Console,
     pub(super) world: &'a World,
 }
 
-impl Connecting<'_> {
-    pub(super) async fn connect(
+/// Connections that are made when this is polled. It borrows nothing of a session.
+pub(super) struct Pending<'a> {
+    /// The ensembles that have a server, which may take its time.
+    pub(super) servers: Vec<String>,
+    work: LocalBoxFuture<'a, Result<Connected, Failure>>,
+}
+
+impl Pending<'_> {
+    pub(super) async fn finish(&mut self) -> Result<Connected, Failure> {
+        (&mut self.work).await
+    }
+}
+
+impl<'a> Connecting<'_, 'a> {
+    /// Connects what the settings say.
+    pub(super) fn begin(&self, rules: Vec<Rule>, interrupt: &Interrupt) -> Result<Pending<'a>, Failure> {
+        let chosen = self.catalogue.select(self.settings.ensembles.as_deref())?;
+        Ok(self.begin_with(chosen.into_iter().cloned().collect(), rules, interrupt))
+    }
+
+    /// Connects these; none at all is done at once.
+    pub(super) fn begin_with(
         &self,
+        chosen: Vec<EnsemblePlan>,
         rules: Vec<Rule>,
         interrupt: &Interrupt,
-    ) -> Result<Connected, Failure> {
-        let Self { settings, catalogue, contents, models, console, world } = *self;
-        let chosen = catalogue.select(settings.ensembles.as_deref())?;
+    ) -> Pending<'a> {
+        let Self { catalogue, contents, models, console, world, .. } = *self;
+        let replays = console.context.cassette.answers_for_tools();
+        let served = chosen.iter().filter(|plan| plan.connection.is_some() && !replays);
+        let servers = served.map(|plan| plan.name.to_string()).collect();
         let sampler = Some(Arc::clone(models) as Arc<dyn Sampler>);
         let responders = Responders { elicitor: somebody(console), sampler, ..Responders::default() };
-        let (protected, lockfiles) = (catalogue.protected(), &catalogue.lockfiles());
-        let wiring = Wiring {
-            world,
-            context: &console.context,
-            interrupt,
-            deadline: None,
-            contents,
-            protected,
-            lockfiles,
-            responders,
+        let (protected, lockfiles) = (catalogue.protected().to_vec(), catalogue.lockfiles());
+        let (contents, interrupt) = (contents.clone(), interrupt.clone());
+        let work = async move {
+            let wiring = Wiring {
+                world,
+                context: &console.context,
+                interrupt: &interrupt,
+                deadline: None,
+                contents: &contents,
+                protected: &protected,
+                lockfiles: &lockfiles,
+                responders,
+            };
+            let plans: Vec<&EnsemblePlan> = chosen.iter().collect();
+            let connected = wiring.connect(&plans, rules).boxed_local().await?;
+            connected.roster.searchable();
+            console.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
+            Ok(connected)
         };
-        let connected = wiring.connect(&chosen, rules).boxed_local().await?;
-        connected.roster.searchable();
-        console.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
-        Ok(connected)
+        Pending { servers, work: work.boxed_local() }
     }
 }
 
@@ -70,9 +100,46 @@ impl ReplSession<'_> {
             world: self.world,
         };
         let rules = self.connected.roster.rules().all();
-        let connected = self.view.before_prompt(connecting.connect(rules, &attended.interrupt)).await?;
+        let mut pending = connecting.begin(rules, &attended.interrupt)?;
+        let connected = self.view.before_prompt(pending.finish()).await?;
         let before = std::mem::replace(&mut self.connected, connected);
         before.disconnect(&self.console.context).await;
+        self.clear_known_prompts();
+        self.update_known_tools();
+        Ok(())
+    }
+
+    /// Waits for the servers that are connected behind the prompt. They go on if that is interrupted.
+    pub(super) async fn await_servers(&mut self, interrupt: &Interrupt) -> Result<(), Failure> {
+        let Some(pending) = &mut self.pending else { return Ok(()) };
+        let connected = tokio::select! {
+            biased;
+            () = interrupt.token.cancelled() => return Err(interrupt.failure()),
+            connected = pending.finish() => connected,
+        };
+        self.take_over(connected)
+    }
+
+    /// The same, outside a turn.
+    pub(super) async fn await_servers_first(&mut self) -> Result<(), Failure> {
+        if self.pending.is_none() {
+            return Ok(());
+        }
+        let attended = self.attention.to_turn();
+        let view = Arc::clone(&self.view);
+        view.begin_turn();
+        let waiting = self.await_servers(&attended.interrupt).boxed_local();
+        let waited = view.during(with_stop_notice(&view, &attended, waiting)).await;
+        view.end_turn(None);
+        waited
+    }
+
+    /// The servers are connected, or one that is required is not.
+    pub(super) fn take_over(&mut self, connected: Result<Connected, Failure>) -> Result<(), Failure> {
+        self.pending = None;
+        self.view.announce_connections(false);
+        self.is_unconnected = connected.is_err();
+        self.connected = connected?;
         self.clear_known_prompts();
         self.update_known_tools();
         Ok(())

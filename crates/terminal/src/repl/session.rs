@@ -1,5 +1,7 @@
 //! What lives across the turns, and the loop: read, do, read again.
 
+use std::pin::pin;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use converse_config::SettingsPlan;
@@ -8,6 +10,7 @@ use parking_lot::Mutex;
 
 use super::completing::Known;
 use super::completion_sources::PromptsLoaded;
+use super::connecting::Pending;
 use super::conversation::ReplConversation;
 use super::tally::Tally;
 use super::turn::Words;
@@ -37,7 +40,7 @@ pub(super) struct ReplSession<'a> {
     pub(super) world: &'a World,
     pub(super) attention: Attention,
     pub(super) view: Arc<TerminalView>,
-    pub(super) editor: Editor,
+    pub(super) editor: Rc<Editor>,
     /// What the flags asked for, and commands since.
     pub(super) options: TurnOptions,
     pub(super) files: SettingsPlan,
@@ -48,6 +51,10 @@ pub(super) struct ReplSession<'a> {
     pub(super) wires: Wires,
     pub(super) catalogue: Catalogue,
     pub(super) connected: Connected,
+    /// What is still being connected, in the place of `connected`.
+    pub(super) pending: Option<Pending<'a>>,
+    /// A required ensemble could not be connected at the beginning.
+    pub(super) is_unconnected: bool,
     pub(super) models: Arc<Models>,
     pub(super) contents: Kept,
     pub(super) spent: TurnCosts,
@@ -67,6 +74,12 @@ pub(super) struct ReplSession<'a> {
 pub(super) enum Then {
     GoesOn,
     Leaves,
+}
+
+/// What comes first while a line is read.
+enum Step {
+    Read(Result<Read, Failure>),
+    Connected(Box<Result<Connected, Failure>>),
 }
 
 impl ReplSession<'_> {
@@ -92,8 +105,8 @@ impl ReplSession<'_> {
     }
 
     /// The next line, unless the program is to end first.
-    async fn read(&self) -> Result<Read, Failure> {
-        let end = &self.attention.end;
+    async fn read(&mut self) -> Result<Read, Failure> {
+        let end = self.attention.end.clone();
         let prompt = Prompt::new(self.settings.model.id.as_str());
         self.attention.passes_on();
         let handed = async {
@@ -108,21 +121,44 @@ impl ReplSession<'_> {
             () = handed => {}
         }
         self.editor.begin_with(|| self.view.next_draft());
-        tokio::select! {
-            biased;
-            () = end.token.cancelled() => Err(end.failure()),
-            read = self.editor.read(&prompt) => {
-                self.attention.passes_on();
-                read.map_err(internal)
+        let (editor, view) = (Rc::clone(&self.editor), Arc::clone(&self.view));
+        let _reading = view.reading(&editor);
+        let mut read = pin!(editor.read(&prompt));
+        loop {
+            let mut pending = self.pending.take();
+            let servers = async {
+                match &mut pending {
+                    Some(pending) => pending.finish().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let step = tokio::select! {
+                biased;
+                () = end.token.cancelled() => Step::Read(Err(end.failure())),
+                read = &mut read => Step::Read(read.map_err(internal)),
+                connected = servers => Step::Connected(Box::new(connected)),
+                never = async { self.load_slow_completions().await; std::future::pending().await } => never,
+            };
+            match step {
+                Step::Read(read) => {
+                    self.pending = pending;
+                    self.attention.passes_on();
+                    return read;
+                }
+                Step::Connected(connected) => self.take_over(*connected)?,
             }
-            never = async { self.load_slow_completions().await; std::future::pending().await } => never,
         }
+    }
+
+    /// Returns whether nothing can go on after it.
+    pub(super) fn is_end(&self, failure: &Failure) -> bool {
+        self.is_unconnected || super::ends_all(failure)
     }
 
     /// What goes wrong with a line is told; only what nothing can go on after is an error here.
     async fn hears(&mut self, line: &str) -> Result<Then, Failure> {
         match self.does(line).await {
-            Err(failure) if super::ends_all(&failure) => Err(failure),
+            Err(failure) if self.is_end(&failure) => Err(failure),
             Err(failure) => {
                 let told = failure.redacted(|text| self.console.context.redactor.clean(text));
                 self.view.say(told.lines().trim_end());
@@ -148,6 +184,10 @@ impl ReplSession<'_> {
         self.tells_of_key(words);
         let home = self.world.home();
         let found = mentions::resolve(words, &self.world.cwd, home.as_deref());
+        if !found.missing.is_empty() {
+            // They may be tools.
+            self.await_servers_first().await?;
+        }
         // Somebody else may have written what was pasted: the names in it attach nothing.
         let pasted = mentions::pasted(&self.editor.pastes(), &self.world.cwd, home.as_deref());
         let (left, named): (Vec<_>, Vec<_>) = found.files.into_iter().partition(|path| pasted.contains(path));
@@ -196,7 +236,9 @@ impl ReplSession<'_> {
     }
 
     /// The last words, and what is open is closed. `interrupted`: it ended before its time.
-    pub(super) async fn leave(self, interrupted: bool) -> Result<(), Failure> {
+    pub(super) async fn leave(mut self, interrupted: bool) -> Result<(), Failure> {
+        // What is not connected by now is stopped.
+        self.pending = None;
         self.view.free_keyboard().await;
         let saved = self.conversation.settled();
         let said = self.conversation.id().filter(|_| self.conversation.went_on && saved.is_ok());

@@ -57,6 +57,24 @@ pub(super) enum Slash {
     },
 }
 
+impl Slash {
+    /// Returns whether it is about tools that have to be connected before. A turn waits for them itself.
+    pub(super) fn needs_tools(&self) -> bool {
+        matches!(
+            self,
+            Self::Ensembles(_)
+                | Self::Tools(_)
+                | Self::Allow(_)
+                | Self::Deny(_)
+                | Self::Usage
+                | Self::Compact
+                | Self::Undo(_)
+                | Self::Retry
+                | Self::Edit
+        )
+    }
+}
+
 /// Understands a line, or an entry of several.
 pub(crate) fn parse(line: &str) -> Slash {
     let text = line.trim();

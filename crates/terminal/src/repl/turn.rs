@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use converse_canister::Canister;
 use futures_util::FutureExt as _;
 
-use super::ends_all;
 use super::session::ReplSession;
 use crate::approver::{Memory, TerminalApprover};
 use crate::signals::Attended;
@@ -103,16 +102,17 @@ impl ReplSession<'_> {
         let failure = ended.err().map(|failure| self.shown_failure(failure));
         // The reason for the end of the program is reported at its end.
         let is_last = self.attention.end.number().is_some();
-        let ends = |failure: &&Failure| is_last || ends_all(failure);
+        let ends = |failure: &&Failure| is_last || self.is_end(failure);
         self.view.end_turn(failure.as_ref().filter(|failure| !ends(failure)));
         self.connected.tell_news(&self.connected.roster, &self.console.context);
         // The REPL does not write these warnings as records.
         drop(self.console.context.take_warnings());
         self.update_known_tools();
-        failure.filter(ends_all).map_or(Ok(()), Err)
+        failure.filter(|failure| self.is_end(failure)).map_or(Ok(()), Err)
     }
 
     async fn answered(&mut self, words: Words, interrupt: &Interrupt) -> Result<(), Failure> {
+        self.await_servers(interrupt).await?;
         let began = Instant::now();
         let words = match words {
             Words::UserInput(said) => Words::UserInput(Box::new(self.gathered(*said, interrupt).await?)),

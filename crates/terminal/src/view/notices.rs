@@ -2,19 +2,24 @@
 
 use std::convert::Infallible;
 use std::future::pending;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use converse_host::context::Notices;
 use converse_text::safe;
+use converse_text::wording::counted;
 
 use super::style::{Answers, Detail};
 use super::view_state::Wait;
 use super::{PICTURE, State, TerminalView};
 
+/// Time limit for what reads a line to step aside for a question.
+const ASIDE_WITHIN: Duration = Duration::from_secs(2);
 /// A wait is shown after this time.
 const AFTER: Duration = Duration::from_secs(1);
 /// The same where nothing is redrawn and a line stays.
@@ -39,6 +44,12 @@ impl Notices for TerminalView {
                 let _ = Self::show(self, &mut state);
             }
             _ => self.note(text),
+        }
+    }
+
+    fn connected(&self, ensemble: &str, tools: usize) {
+        if self.announces.load(Ordering::Relaxed) {
+            self.note(&format!("connected: {ensemble}, {}", counted(tools, "tool")));
         }
     }
 
@@ -108,6 +119,12 @@ impl TerminalView {
     /// Runs something that writes to the terminal itself; nothing is painted meanwhile.
     pub(crate) async fn suspended<T, F: Future<Output = T>>(&self, talk: impl FnOnce() -> F) -> T {
         self.keys_end().await;
+        // What reads a line steps aside until the answer is there.
+        let handover = self.lock().reader.as_ref().map(|reader| reader.handover.clone());
+        let _aside = match handover {
+            Some(handover) => spawn_blocking(move || handover.ask(ASIDE_WITHIN)).await.ok().flatten(),
+            None => None,
+        };
         self.leave();
         let mut away = Away { view: self, ended: false };
         let said = talk().await;

@@ -8,7 +8,6 @@ use super::talking;
 use super::tools::WAITING;
 use crate::body::{calls, text};
 use crate::env::TestEnv;
-use crate::fake_server::FakeServer;
 use crate::provider::{Line, Provider};
 
 /// All that was said by the user, in order.
@@ -147,28 +146,6 @@ fn a_paste_that_stalls_at_the_end_of_a_turn_is_one_paste() {
     person.presses(Key::Enter);
     person.sees("I see.");
     assert_eq!(said(&provider).last().unwrap(), "alpha\nbeta\n/quit\nthree");
-    person.says("/quit");
-    assert_eq!(person.ends().code, 0);
-}
-
-#[test]
-fn what_is_typed_while_a_server_connects_is_for_the_prompt() {
-    let provider = Provider::chat([Line::from(text("I see."))]);
-    let env = provider.env(TestEnv::new());
-    let go = env.path("work/go").display().to_string();
-    let waits = format!("until [ -e '{go}' ]; do sleep 0.05; done; exec \"$0\" \"$@\"");
-    FakeServer::new("slow", &[]).in_a_shell(&waits).write(&env);
-    let servers = env.path("servers").display().to_string();
-    let mut person = Person::runs(&env, &["-m", provider.model(), "--ensembles", &servers, "-e", "slow"]);
-    person.sees("slow");
-    person.types("hello\rand mo");
-    person.sees("queued: hello");
-    env.write("work/go", "");
-    person.sees("I see.");
-    assert_eq!(said(&provider), ["hello"]);
-    person.until("the draft", |person| person.screen().ends_with("stub ❯ and mo"));
-    assert_eq!(person.screen().matches("queued").count(), 0, "{}", person.screen());
-    person.presses(Key::Ctrl('c'));
     person.says("/quit");
     assert_eq!(person.ends().code, 0);
 }

@@ -111,12 +111,15 @@ fn while_servers_are_connected() {
     let env = provider.env(TestEnv::new());
     FakeServer::new("mute", &[]).command(&["sleep", "600"]).write(&env);
     let servers = env.path("servers").display().to_string();
-    // At the beginning there is nothing to go back to.
+    // A turn waits for them, which can be broken off; the end does not wait.
     let mut person = Person::runs(&env, &["-m", provider.model(), "--ensembles", &servers]);
+    person.says("hello");
     person.sees("starting mute");
     person.presses(Key::Ctrl('c'));
-    assert_eq!(person.ends().code, 130);
-    // Later there is.
+    person.sees("interrupted");
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+    // So does a command.
     let mut person =
         Person::runs(&env, &["-m", provider.model(), "--ensembles", &servers, "-e", "essentials"]);
     person.says("/ensembles +mute");

@@ -152,6 +152,7 @@ fn a_prompt_of_a_server_is_completed_filled_in_and_said() {
     let servers = env.path("servers").display().to_string();
     let args = ["-m", provider.model(), "--ensembles", &servers, "-e", "town"];
     let mut person = Person::runs(&env, &args);
+    person.sees("connected: town");
     person.prompts();
     person.types("/town.gu");
     // Its server is asked what it has while somebody types: until then this is no command, and red.
