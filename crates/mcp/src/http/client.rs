@@ -198,10 +198,10 @@ impl Client {
         if self.0.initialized.swap(true, Ordering::Relaxed) {
             self.0.changed.mark();
         }
-        if let StreamableHttpPostResponse::Json(_, Some(_)) | StreamableHttpPostResponse::Sse(_, Some(_)) =
-            answer
+        if let StreamableHttpPostResponse::Json(_, Some(session))
+        | StreamableHttpPostResponse::Sse(_, Some(session)) = answer
         {
-            self.0.listening.awaited();
+            self.0.listening.awaited(session);
         }
     }
 
@@ -320,7 +320,10 @@ impl StreamableHttpClient for Client {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Events, HttpError> {
         let stream = self.get(&uri, session_id.as_deref(), last_event_id.as_deref(), custom_headers).await;
-        self.0.listening.answered();
+        // A stream that is resumed is not the one on which questions come.
+        if let (Some(session), None) = (&session_id, &last_event_id) {
+            self.0.listening.answered(session);
+        }
         stream
     }
 }

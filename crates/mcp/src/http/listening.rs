@@ -11,35 +11,33 @@ use tokio::sync::watch;
 /// Limit on waiting for a server that does not begin its answer before there is something on the stream.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// The state of one client's stream. Without a session there is no stream, and nothing waits.
+/// The session whose stream was not answered yet. Without one nothing waits.
 #[derive(Debug)]
-pub(super) struct Listening(watch::Sender<bool>);
+pub(super) struct Listening(watch::Sender<Option<String>>);
 
 impl Default for Listening {
     fn default() -> Self {
-        Self(watch::Sender::new(true))
+        Self(watch::Sender::new(None))
     }
 }
 
 impl Listening {
     /// A session has begun: its stream is requested next.
-    pub(super) fn awaited(&self) {
-        self.0.send_replace(false);
+    pub(super) fn awaited(&self, session: &str) {
+        self.0.send_replace(Some(session.to_owned()));
     }
 
-    /// The server has answered, or refused the stream.
-    pub(super) fn answered(&self) {
-        self.0.send_replace(true);
+    /// The server has answered, or refused, the request for the stream of a session. That of an earlier one does not count.
+    pub(super) fn answered(&self, session: &str) {
+        self.0.send_if_modified(|awaited| awaited.take_if(|awaited| awaited == session).is_some());
     }
 
     /// Waits for the answer at most a second, and only once for each session.
     pub(super) async fn wait(&self) {
-        if *self.0.borrow() {
-            return;
-        }
-        let mut answered = self.0.subscribe();
-        if tokio::time::timeout(MAX_WAIT, answered.wait_for(|answered| *answered)).await.is_err() {
-            self.answered();
+        let Some(session) = self.0.borrow().clone() else { return };
+        let mut awaited = self.0.subscribe();
+        if tokio::time::timeout(MAX_WAIT, awaited.wait_for(Option::is_none)).await.is_err() {
+            self.answered(&session);
         }
     }
 }
