@@ -29,6 +29,8 @@ pub(crate) struct Typing(Mutex<State>);
 struct State {
     has_text: bool,
     searches: bool,
+    /// Esc was pressed while there was nothing in it, and no key since.
+    is_escaped: bool,
     is_pasted: bool,
     is_continued: bool,
     /// There was something in it since it began.
@@ -143,6 +145,19 @@ impl Typing {
         let seen = look();
         self.0.lock().hints = false;
         seen
+    }
+
+    /// Another key was pressed: Esc on an empty line, or something else. Returns whether it is the second Esc there.
+    pub(crate) fn is_pressed(&self, is_escape: bool) -> bool {
+        let mut state = self.0.lock();
+        let is_here = is_escape && !state.has_text && !state.searches;
+        let was_escaped = std::mem::replace(&mut state.is_escaped, is_here);
+        is_here && was_escaped
+    }
+
+    /// Returns whether another Esc would go back.
+    pub(crate) fn is_escaped(&self) -> bool {
+        self.0.lock().is_escaped
     }
 
     pub(crate) fn searches(&self) {
@@ -417,6 +432,17 @@ mod tests {
         // Recalled: nothing was continued.
         typing.begins();
         assert_eq!(typing.meant("cat \\\n  file"), "cat \\\n  file");
+    }
+
+    #[test]
+    fn esc_counts_twice_in_a_row_where_nothing_is_typed() {
+        let typing = Typing::default();
+        assert!(!typing.is_pressed(true) && typing.is_escaped());
+        assert!(!typing.is_pressed(false) && !typing.is_escaped());
+        assert!(!typing.is_pressed(true) && typing.is_pressed(true));
+        typing.begins();
+        typing.gains("a", false);
+        assert!(!typing.is_pressed(true) && !typing.is_escaped() && !typing.is_pressed(true));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::menu::MENU;
 /// What the editor is asked to do that reedline does not.
 pub(crate) const EDIT: &str = "edit";
 pub(crate) const SUSPEND: &str = "suspend";
+pub(crate) const BACK: &str = "back";
 /// The first half of Ctrl-X Ctrl-E; never leaves this module.
 const CHORD: &str = "chord";
 
@@ -88,7 +89,16 @@ impl Guarded {
 impl EditMode for Guarded {
     fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
         let was_chord = std::mem::take(&mut self.is_chord);
-        match self.inner.parse_event(event) {
+        let event = self.inner.parse_event(event);
+        let is_escape = is_escape(&event);
+        if self.typing.is_pressed(is_escape) {
+            return host(BACK);
+        }
+        match event {
+            // The prompt says what another one does.
+            event if is_escape => {
+                ReedlineEvent::Multiple(vec![self.guarded_event(event), ReedlineEvent::Repaint])
+            }
             event if event == host(CHORD) => {
                 self.is_chord = true;
                 ReedlineEvent::None
@@ -106,6 +116,18 @@ impl EditMode for Guarded {
 /// `Multiple`, for that is nothing while the history is searched.
 fn host(what: &str) -> ReedlineEvent {
     ReedlineEvent::Multiple(vec![ReedlineEvent::ExecuteHostCommand(what.to_owned())])
+}
+
+/// With vi's keys it also changes the mode.
+fn is_escape(event: &ReedlineEvent) -> bool {
+    match event {
+        ReedlineEvent::Esc => true,
+        ReedlineEvent::Multiple(events) => {
+            // Alt with a letter is Esc and what the letter does.
+            events.first() == Some(&ReedlineEvent::Esc) && events.last() == Some(&ReedlineEvent::Repaint)
+        }
+        _ => false,
+    }
 }
 
 /// What Ctrl-E does by itself.

@@ -60,6 +60,8 @@ pub enum Read {
         /// Something was typed before it, and is gone again.
         after_keys: bool,
     },
+    /// Esc twice on an empty line: back to an earlier entry.
+    Back,
     /// Ctrl-D on an empty line, or the end of what is read.
     End,
 }

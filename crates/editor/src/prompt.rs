@@ -75,7 +75,7 @@ impl reedline::Prompt for Shown {
     }
 
     fn render_prompt_right(&self) -> Cow<'_, str> {
-        Cow::Borrowed("")
+        Cow::Borrowed(if self.typing.is_escaped() { "Esc again: back to an earlier message" } else { "" })
     }
 
     fn render_prompt_indicator(&self, mode: PromptEditMode) -> Cow<'_, str> {

@@ -13,7 +13,7 @@ use crate::handover::Handover;
 use crate::highlight::Colours;
 use crate::hints::Hints;
 use crate::history::Kept;
-use crate::keys::{EDIT, Guarded, SUSPEND};
+use crate::keys::{BACK, EDIT, Guarded, SUSPEND};
 use crate::menu::{Offers, menu};
 use crate::outer;
 use crate::prompt::{Prompt, Shown};
@@ -56,7 +56,7 @@ impl Rich {
         // The library restores those that it found, in which keys may not be echoed.
         self.modes.restore();
         match &outcome {
-            Ok(Outcome::Read(_)) => self.line = Some(line),
+            Ok(Outcome::Read(read)) if *read != Read::Back => self.line = Some(line),
             // Drawn anew in the same place, below what comes above it.
             Ok(Outcome::Stopped(_)) if !self.above.is_empty() => says(&erasing(self.rows_above.get())),
             _ => says("\r\n"),
@@ -100,6 +100,7 @@ impl Rich {
                     self.modes.drawing.store(true, Ordering::SeqCst);
                     self.handover.begins();
                 }
+                Signal::HostCommand(what) if what == BACK => return Ok(Outcome::Read(Read::Back)),
                 Signal::HostCommand(what) if what == SUSPEND => {
                     let text = line.current_buffer_contents();
                     return Ok(Outcome::Suspended(self.draft(text)));

@@ -230,6 +230,26 @@ fn what_is_pasted_cannot_act() {
 }
 
 #[test]
+fn esc_twice_on_an_empty_line_goes_back() {
+    for words in [&[][..], &["--vi"]] {
+        let mut terminal = drawn_with(words);
+        terminal.types("\x1b");
+        terminal.shows("Esc again: back to an earlier message");
+        terminal.types("\x1b");
+        terminal.shows("back\n");
+        if words.is_empty() {
+            terminal.types("\x1b");
+            terminal.shows_twice("Esc again");
+            terminal.types("a\x1b");
+            terminal.types("b");
+            terminal.enters("\r");
+            terminal.shows("got \"a");
+        }
+        terminal.leaves();
+    }
+}
+
+#[test]
 fn vi_has_its_modes() {
     let mut terminal = drawn_with(&["--vi"]);
     terminal.types("one two");

@@ -118,6 +118,7 @@ async fn entries(editor: Editor, until: &Path) -> Result<(), EditorError> {
             }
             Read::Interrupted { after_keys: false } => say("interrupted")?,
             Read::Interrupted { after_keys: true } => say("interrupted after keys")?,
+            Read::Back => say("back")?,
             Read::End => return Ok(()),
         }
     }

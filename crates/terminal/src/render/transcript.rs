@@ -2,6 +2,7 @@
 
 mod edits;
 mod fences;
+mod format;
 mod html;
 mod inert;
 mod markdown;
@@ -15,6 +16,7 @@ use jiff::Timestamp;
 
 use converse_text::wording::{counted, grouped};
 
+pub use format::Format;
 pub use html::html;
 pub use markdown::markdown;
 pub use text::{Look, text};

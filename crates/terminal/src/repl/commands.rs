@@ -21,7 +21,8 @@ use converse_text::safe;
 const KEYS: &str = "\
 Enter sends; Alt-Enter, Ctrl-J or a \\ at the end starts a new line; \"\"\" opens and closes a block.
 Tab completes; Up and Ctrl-R search the history; Ctrl-O opens $EDITOR; @FILE in a message attaches the file.
-Ctrl-C cancels a turn or clears the line; twice on an empty line, or Ctrl-D, quits.
+Esc or Ctrl-C cancels a turn; Esc twice on an empty line goes back to an earlier message.
+Ctrl-C clears the line; twice on an empty line, or Ctrl-D, quits.
 /ENSEMBLE.PROMPT key=value … uses a prompt of an MCP server; //… sends a line that begins with a slash.";
 
 impl ReplSession<'_> {
@@ -61,6 +62,7 @@ impl ReplSession<'_> {
             Slash::Reasoning(on) => self.reasoning(on),
             Slash::Clear => self.clear(),
             Slash::Show(number) => self.show(number)?,
+            Slash::Export(file) => self.export(&file)?,
             Slash::Prompt { named, words } => self.prompt(&named, &words).await?,
             Slash::Quit => return Ok(Then::Leaves),
         }

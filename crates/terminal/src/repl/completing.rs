@@ -95,7 +95,9 @@ impl Complete for Completing {
                 }
                 Takes::Tools => self.known(|known| offers(&known.tools)),
                 Takes::Sessions => self.known(|known| offers(&known.sessions)),
-                Takes::Files if row.name == "attach" => self.place().complete(before, first.len() + 1, ""),
+                Takes::Files if ["attach", "export"].contains(&row.name) => {
+                    self.place().complete(before, first.len() + 1, "")
+                }
                 Takes::Files => self.mention(before),
                 Takes::Commands => offers(&commands()),
                 Takes::OnOff => offers(&[Named::new("on", ""), Named::new("off", "")]),

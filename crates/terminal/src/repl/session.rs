@@ -94,6 +94,11 @@ impl ReplSession<'_> {
                     once = true;
                     self.view.note("press Ctrl-C again or Ctrl-D to quit");
                 }
+                Read::Back => {
+                    once = false;
+                    let went = self.go_back().await.map(|()| Then::GoesOn);
+                    self.reported(went)?;
+                }
                 Read::Line(line) => {
                     once = false;
                     if self.hears(&line).await? == Then::Leaves {
@@ -157,7 +162,12 @@ impl ReplSession<'_> {
 
     /// What goes wrong with a line is told; only what nothing can go on after is an error here.
     async fn hears(&mut self, line: &str) -> Result<Then, Failure> {
-        match self.does(line).await {
+        let done = self.does(line).await;
+        self.reported(done)
+    }
+
+    fn reported(&self, done: Result<Then, Failure>) -> Result<Then, Failure> {
+        match done {
             Err(failure) if self.is_end(&failure) => Err(failure),
             Err(failure) => {
                 let told = failure.redacted(|text| self.console.context.redactor.clean(text));

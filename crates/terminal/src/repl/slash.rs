@@ -39,6 +39,7 @@ pub(super) enum Slash {
     /// Up to this message, counted from 1; none: all of them.
     Fork(Option<u32>),
     Save(Option<String>),
+    Export(String),
     /// Those that hold these words.
     Sessions(Option<String>),
     Attach(Vec<String>),
@@ -99,12 +100,27 @@ pub(crate) fn parse(line: &str) -> Slash {
     }
 }
 
+/// Commands of other programs, and what they are here.
+const NAMES_ELSEWHERE: [(&str, &str); 10] = [
+    ("context", "usage"),
+    ("mcp", "ensembles"),
+    ("new", "clear"),
+    ("permissions", "allow"),
+    ("q", "quit"),
+    ("reset", "clear"),
+    ("resume", "sessions"),
+    ("rewind", "undo"),
+    ("status", "usage"),
+    ("stats", "usage"),
+];
+
 fn is_prompt(name: &str) -> bool {
     name.split_once('.').is_some_and(|(ensemble, prompt)| !ensemble.is_empty() && !prompt.is_empty())
 }
 
 fn unknown(name: &str) -> String {
-    let hint = match nearest(name, ROWS.iter().map(|row| row.name)) {
+    let elsewhere = NAMES_ELSEWHERE.iter().find(|(other, _)| *other == name).map(|(_, ours)| *ours);
+    let hint = match elsewhere.or_else(|| nearest(name, ROWS.iter().map(|row| row.name))) {
         Some(near) => format!("did you mean `/{near}`?"),
         None => "`/help` lists the commands".to_owned(),
     };
@@ -144,6 +160,10 @@ fn command(row: &'static Row, arguments: Option<&str>) -> Slash {
         "edit" => whole(Slash::Edit),
         "fork" => number().map_or_else(wrong, Slash::Fork),
         "save" => Slash::Save(said),
+        "export" => match &words(said.as_deref().unwrap_or_default())[..] {
+            [file] => Slash::Export(file.clone()),
+            _ => wrong(),
+        },
         "sessions" => Slash::Sessions(said),
         "attach" => match words(said.as_deref().unwrap_or_default()) {
             named if named.is_empty() => wrong(),
@@ -218,6 +238,7 @@ mod tests {
             ("/exit", Slash::Quit),
             ("/quit", Slash::Quit),
             ("/show", Slash::Show(None)),
+            ("/export \"a b.md\"", Slash::Export("a b.md".to_owned())),
             (
                 "/git.review path=\"a b\" now",
                 Slash::Prompt {
@@ -235,6 +256,12 @@ mod tests {
     fn what_is_wrong_is_told_with_what_to_do() {
         for (line, words) in [
             ("/modle", "did you mean `/model`?"),
+            ("/new", "did you mean `/clear`?"),
+            ("/q", "did you mean `/quit`?"),
+            ("/status", "did you mean `/usage`?"),
+            ("/mcp", "did you mean `/ensembles`?"),
+            ("/export", "write `/export FILE`"),
+            ("/export a b", "write `/export FILE`"),
             ("/zzzzzzzz", "`/help` lists"),
             ("/help nothing-like-it", "`/help` lists"),
             ("/undo two", "write `/undo [N]`"),
@@ -246,6 +273,13 @@ mod tests {
         ] {
             let Slash::Wrong(told) = parse(line) else { panic!("{line:?} is {:?}", parse(line)) };
             assert!(told.contains(words), "{line:?}: {told}");
+        }
+    }
+
+    #[test]
+    fn names_of_other_programs_lead_to_commands() {
+        for (other, ours) in NAMES_ELSEWHERE {
+            assert!(rows::named(other).is_none() && rows::named(ours).is_some(), "{other}");
         }
     }
 

@@ -8,9 +8,8 @@ use converse_canister::Digest;
 use super::{PROGRAM, SessionCommands};
 use crate::args::{SessionsExportArgs, TranscriptFormat};
 use converse_host::failure::{Failure, Kind};
-use converse_terminal::render::output::{print_json, write_private, write_stdout_with};
-use converse_terminal::render::transcript::{html, markdown};
-use converse_text::safe;
+use converse_terminal::render::output::{write_private, write_stdout_with};
+use converse_terminal::render::transcript::Format;
 use converse_text::wording::counted;
 
 impl SessionCommands<'_> {
@@ -22,13 +21,8 @@ impl SessionCommands<'_> {
             self.learn_keys()?;
             document = self.console.context.redactor.clean_session(document)?;
         }
-        let write = |out: &mut dyn Write| match format(args) {
-            // Such files are often read with `cat`.
-            TranscriptFormat::Md => out.write_all(safe(&markdown(&document)).as_bytes()),
-            TranscriptFormat::Html => out.write_all(html(&document).as_bytes()),
-            TranscriptFormat::Json => print_json(out, |out| document.write_json(out)),
-            TranscriptFormat::Jsonl => print_json(out, |out| document.write_lines(out)),
-        };
+        let format = format(args);
+        let write = |out: &mut dyn Write| format.write(&document, out);
         let Some(file) = args.output.as_ref().filter(|file| file.as_os_str() != "-") else {
             write_stdout_with(write)?;
             return complete(&missing);
@@ -54,12 +48,12 @@ pub(super) fn complete(missing: &BTreeSet<Digest>) -> Result<(), Failure> {
     Err(Failure::new(Kind::Output, "content-missing", message).hint("everything else is in the output"))
 }
 
-fn format(args: &SessionsExportArgs) -> TranscriptFormat {
-    let extension = args.output.as_ref().and_then(|file| file.extension()?.to_str());
-    args.format.unwrap_or(match extension {
-        Some("json") => TranscriptFormat::Json,
-        Some("jsonl") => TranscriptFormat::Jsonl,
-        Some("html" | "htm") => TranscriptFormat::Html,
-        _ => TranscriptFormat::Md,
-    })
+fn format(args: &SessionsExportArgs) -> Format {
+    match (args.format, &args.output) {
+        (Some(TranscriptFormat::Md), _) | (None, None) => Format::Md,
+        (Some(TranscriptFormat::Html), _) => Format::Html,
+        (Some(TranscriptFormat::Json), _) => Format::Json,
+        (Some(TranscriptFormat::Jsonl), _) => Format::Jsonl,
+        (None, Some(file)) => Format::of(file),
+    }
 }

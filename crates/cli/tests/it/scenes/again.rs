@@ -1,5 +1,6 @@
 //! A conversation that is taken back, asked again, forked, named and summed up: the screen says where it stands.
 
+use super::ahead::said;
 use super::breaking::is_whole;
 use super::looks::is_screen;
 use super::person::{Kind, Person};
@@ -39,6 +40,55 @@ fn turns_are_taken_back_asked_again_and_forked() {
     assert_eq!(person.ends().code, 0);
     is_whole(&env);
     provider.is_content();
+}
+
+#[test]
+fn esc_twice_on_an_empty_line_goes_back_to_an_earlier_message() {
+    let provider = Provider::chat(["First.", "Second.", "Third."].map(|words| Line::from(text(words))));
+    let env = provider.env(TestEnv::new());
+    let mut person = talking(&provider, &env);
+    for (line, answer) in [("one", "First."), ("two", "Second.")] {
+        person.says(line);
+        person.sees(answer);
+    }
+    person.prompts();
+    person.types("\x1b");
+    person.sees("Esc again: back to an earlier message");
+    person.types("\x1b");
+    person.sees("back to which message?");
+    let screen = person.screen();
+    assert!(screen.contains("1  two") && screen.contains("2  one"), "{screen}");
+    person.types("2\r");
+    person.sees("undone: one");
+    person.until("the message", |person| person.screen().ends_with("stub ❯ one"));
+    person.types("!\r");
+    person.sees("Third.");
+    assert_eq!(said(&provider), ["one!"]);
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+    is_whole(&env);
+    provider.is_content();
+}
+
+#[test]
+fn the_session_is_written_to_a_file() {
+    let provider = Provider::chat([Line::from(text("First."))]);
+    let env = provider.env(TestEnv::new());
+    let mut person = talking(&provider, &env);
+    person.says("/export talk.md");
+    person.sees("nothing is saved yet");
+    person.says("one");
+    person.sees("First.");
+    person.says("/export talk.md");
+    person.sees("written: talk.md");
+    person.says("/export talk.md");
+    person.sees("talk.md exists: name another file");
+    person.says("/export talk.html");
+    person.sees("written: talk.html");
+    let read = |name: &str| std::fs::read_to_string(env.path(&format!("work/{name}"))).unwrap();
+    assert!(read("talk.md").contains("First.") && read("talk.html").starts_with("<!"));
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
 }
 
 #[test]

@@ -17,6 +17,7 @@ const BEFORE_A_WORD: &[(&str, &str)] = &[
     ("/fork", "nothing is saved yet"),
     ("/compact", "nothing"),
     ("/sessions", "there is no other session"),
+    ("/export x.md", "nothing is saved yet"),
 ];
 
 const AFTER_IT: &[(&str, &str)] = &[
@@ -24,6 +25,7 @@ const AFTER_IT: &[(&str, &str)] = &[
     ("/help copy", "/copy [N]"),
     ("/help nope", "no command"),
     ("/modle", "did you mean `/model`?"),
+    ("/new", "did you mean `/clear`?"),
     ("/model", "openai-chat/stub"),
     ("/model nowhere/x", "error["),
     ("/system be brief", "with the next message"),

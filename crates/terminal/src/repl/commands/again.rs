@@ -10,6 +10,8 @@ use crate::repl::turn::Words;
 use converse_host::failure::Failure;
 use converse_text::safe_line;
 
+/// Messages that can be gone back to.
+const MOST: usize = 20;
 /// Characters of words that are named.
 const SHOWN: usize = 60;
 
@@ -25,6 +27,27 @@ impl ReplSession<'_> {
             self.editor.prefill(&words(&inputs_of(turn)));
         }
         Ok(())
+    }
+
+    /// Lists the last messages, and undoes up to the chosen one, which is put back into the line.
+    pub(in crate::repl) async fn go_back(&mut self) -> Result<(), Failure> {
+        self.await_servers_first().await?;
+        let canisters = self.conversation.transcript().as_slice();
+        let said = self.conversation.sayings().into_iter().rev().take(MOST);
+        let turns = said.filter_map(|(start, end)| canisters.get(start..end));
+        let rows = turns.enumerate().map(|(at, turn)| vec![(at + 1).to_string(), named(turn)]);
+        let heading = ["", "message"].map(str::to_owned).to_vec();
+        let rows: Vec<Vec<String>> = [heading].into_iter().chain(rows).collect();
+        if rows.len() == 1 {
+            return Err(nothing());
+        }
+        self.view.say(self.view.table(&rows).trim_end());
+        let question = "back to which message? (its number; Enter: none) ";
+        let Some(picked) = self.read_answer(question).await? else { return Ok(()) };
+        match picked.trim().parse() {
+            Ok(turns) if (1..rows.len()).contains(&(turns as usize)) => self.undo(turns),
+            _ => Err(Failure::usage("no-such-message", "there is no message with this number")),
+        }
     }
 
     /// The same words, and what was handed over with them.

@@ -1,8 +1,13 @@
 //! `/sessions`, `/fork`, `/save`, `/clear`: selects and stores the conversation.
 
+use std::io::Write;
+
 use converse_session::{Fork, Metadata, Query, Session, Store, Summary, Uuid, Within, cuts, new_id};
 
 use crate::approver::asks;
+use crate::render::output::write_private;
+use crate::render::transcript::Format;
+use crate::repl::completing::paths::Place;
 use crate::repl::conversation::ReplConversation;
 use crate::repl::require_key;
 use crate::repl::session::ReplSession;
@@ -17,6 +22,7 @@ use converse_text::wording::counted;
 const MOST: usize = 20;
 const MOST_HITS: usize = 200;
 const NAME: usize = 50;
+const PATH: usize = 300;
 /// Number of lines of the last answer that are shown again.
 const ANSWER: usize = 12;
 
@@ -152,6 +158,31 @@ impl ReplSession<'_> {
             .map(|name| format!(" as `{}`", safe_line(&name, NAME)))
             .unwrap_or_default();
         self.view.note(&format!("saved{name}"));
+        Ok(())
+    }
+
+    /// Writes the session to a new file, without keys.
+    pub(super) fn export(&self, named: &str) -> Result<(), Failure> {
+        let none = || Failure::usage("no-session", "nothing is saved yet: `/save` saves the conversation");
+        let id = self.conversation.id().ok_or_else(none)?;
+        let place = Place { cwd: self.world.cwd.clone(), home: self.world.home() };
+        let path = place.of(named);
+        let shown = safe_line(named, PATH);
+        if path.exists() {
+            return Err(Failure::usage("export-failed", format!("{shown} exists: name another file")));
+        }
+        self.conversation.settled()?;
+        let program = concat!("converse ", env!("CARGO_PKG_VERSION"));
+        let document = sessions::required(self.world)?.export(id, program).map_err(Failure::of_session)?;
+        let missing = document.missing().len();
+        let document = self.console.context.redactor.clean_session(document)?;
+        let write = |out: &mut dyn Write| Format::of(&path).write(&document, out);
+        write_private(&path, write, false, "export-failed")?;
+        let without = match missing {
+            0 => String::new(),
+            count => format!(", without {}, missing or damaged", counted(count, "file")),
+        };
+        self.view.note(&format!("written: {shown}{without}"));
         Ok(())
     }
 

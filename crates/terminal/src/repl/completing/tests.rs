@@ -51,7 +51,7 @@ fn commands_and_what_they_take() {
     for (line, expected) in [
         ("/mo", &["/model"][..]),
         ("/MO", &["/model"]),
-        ("/e", &["/ensembles", "/edit", "/editor", "/exit"]),
+        ("/e", &["/ensembles", "/edit", "/export", "/editor", "/exit"]),
         ("/g", &["/git.review"]),
         ("/mo| x", &["/model x"]),
         ("/model anth", &["/model anthropic/claude-opus", "/model anthropic/claude-haiku"]),
@@ -68,6 +68,7 @@ fn commands_and_what_they_take() {
         ("/git.review ", &["/git.review path=", "/git.review depth="]),
         ("/git.review path=a d", &["/git.review path=a depth="]),
         ("/attach a", &["/attach a.txt"]),
+        ("/export a", &["/export a.txt"]),
         ("/attach a.txt \"b", &["/attach a.txt \"b c.txt\""]),
         ("/system @a", &["/system @a.txt"]),
         ("/usr/b", &[]),

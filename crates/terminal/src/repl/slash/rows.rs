@@ -47,6 +47,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("edit", "", "Undo the last turn and edit its question", Takes::Nothing),
     row("fork", "[N]", "Continue in a copy of this session, up to message N", Takes::Nothing),
     row("save", "[NAME]", "Save this session, with a name", Takes::Nothing),
+    row("export", "FILE", "Write this session to a file (.md, .html, .json, .jsonl)", Takes::Files),
     row("sessions", "[WORDS]", "List the sessions, or search them", Takes::Sessions),
     row(
         "attach",
