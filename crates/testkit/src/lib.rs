@@ -7,6 +7,8 @@
 #[cfg(feature = "fakes")]
 pub mod fakes;
 pub mod hang_guard;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod pty;
 #[cfg(feature = "tools")]
 pub mod tools;
