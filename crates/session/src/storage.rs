@@ -11,6 +11,7 @@
 //! Whoever writes holds the session's lock. Only content and what is derived from the journal (the search index) are
 //! written without it: the same bytes have the same name, and an outdated index is not used.
 
+mod copy;
 mod directory;
 mod session_directory;
 
@@ -26,6 +27,7 @@ use uuid::Uuid;
 use crate::files::Durability;
 use crate::{Fault, Metadata, SessionError};
 
+pub use copy::Copied;
 pub use directory::Directory;
 pub(crate) use session_directory::{SessionDirectory, size as directory_size};
 

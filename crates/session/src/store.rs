@@ -248,6 +248,12 @@ impl Store {
         self.storage.litter()
     }
 
+    /// Returns whether both are the sessions of the same place.
+    pub fn is_at(&self, other: &Self) -> bool {
+        let place = |store: &Self| store.at(Uuid::nil()).dir().to_owned();
+        place(self) == place(other)
+    }
+
     pub(crate) fn storage(&self) -> &dyn Storage {
         &*self.storage
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test's helpers may panic")]
 
 mod connection;
+mod copying;
 mod crash;
 mod lease;
 mod place;
