@@ -46,7 +46,7 @@ pub(crate) use foreign::{Destination, ExportArgs, ImportArgs, ImportOf, OpenapiA
 pub(crate) use mcp::{Elicit, Mcp, OauthFlow, ProbeArgs};
 pub(crate) use serve::{FrontArgs, ServeArgs, WebArgs};
 pub(crate) use sessions::{
-    ForkArgs, GcArgs, SearchArgs, SearchIn, Sessions, SessionsCheckArgs, SessionsExportArgs,
+    ForkArgs, GcArgs, MigrateArgs, SearchArgs, SearchIn, Sessions, SessionsCheckArgs, SessionsExportArgs,
     SessionsImportArgs, SessionsListArgs, SessionsShowArgs, TagArgs, TranscriptFormat,
 };
 pub(crate) use stats::{StatsArgs, StatsBy};
@@ -74,6 +74,10 @@ pub(crate) struct Cli {
     /// Print no spinners and no styles, for screen readers and logs
     #[arg(long, global = true, help_heading = headings::GLOBAL)]
     pub(crate) plain: bool,
+
+    /// Keep sessions in this PostgreSQL database instead of files, as postgres://USER@HOST/DATABASE
+    #[arg(long, global = true, value_name = "URL", help_heading = headings::GLOBAL)]
+    pub(crate) store: Option<String>,
 }
 
 #[derive(Debug, Args)]

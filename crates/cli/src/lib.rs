@@ -14,6 +14,7 @@ use clap::error::ErrorKind;
 
 use crate::args::{Audit, Command, Format, Mcp, Models};
 use converse_host::failure::{Failure, Kind};
+use converse_host::turn::database;
 use converse_host::world::World;
 use converse_terminal::console::Console;
 use converse_terminal::render::output::{write_stderr, write_stdout};
@@ -76,6 +77,12 @@ fn run() -> u8 {
         let remarks = console.context.telemetry.remarks().filter(|_| console.context.verbose);
         remarks.for_each(|remark| console.note(&remark));
     }
+    let world = match with_store(&cli, world) {
+        Ok(world) => world,
+        Err(failure) => {
+            return refused(&words, &failure.redacted(|text| console.context.redactor.clean(text)));
+        }
+    };
     let code = match &cli.command {
         Command::Ask(args) => commands::ask::run(args, &console, &world),
         command => {
@@ -87,6 +94,29 @@ fn run() -> u8 {
     };
     console.warn_all(console.context.telemetry.settle().filter(|_| console.context.verbose));
     code
+}
+
+/// Returns the world with the database of the sessions, if the command uses sessions and the user has one.
+fn with_store(cli: &args::Cli, world: World) -> Result<World, Failure> {
+    let flag = cli.store.as_deref();
+    let command = match &cli.command {
+        Command::Ask(_)
+        | Command::Repl(_)
+        | Command::Sessions(_)
+        | Command::Stats(_)
+        | Command::Explain(_) => {
+            return Ok(World { database: database::configured(flag, &world)?, ..world });
+        }
+        Command::Batch(_) => "batch",
+        Command::Web(_) => "web",
+        Command::Serve(args) if args.http.is_some() => "serve --http",
+        _ if flag.is_some() => {
+            let message = "this command uses no sessions, so it takes no `--store`";
+            return Err(Failure::usage("store-unsupported", message).hint("leave out `--store`"));
+        }
+        _ => return Ok(world),
+    };
+    database::require_files(flag, command, &world).map(|()| world)
 }
 
 /// What a test wants of a run besides: a log of everything in the directory that `CONVERSE_TEST_LOG` names, and a bug,

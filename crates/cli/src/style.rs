@@ -83,6 +83,7 @@ mod tests {
             cwd: "/".into(),
             config: None,
             data: None,
+            database: None,
             stdin: Input::Nothing,
             stdout_tty: tty,
             stderr_tty: tty,

@@ -85,6 +85,8 @@ pub struct SettingsPlan {
     pub audit: Option<bool>,
     /// The program that sandboxes commands.
     pub sandbox: Option<SandboxMethod>,
+    /// The URL of the database of the sessions. Only from the user.
+    pub store: Option<String>,
 }
 
 /// `[sandbox] method`.
@@ -228,6 +230,7 @@ impl SettingsPlan {
             vi: nearer.vi.or(self.vi),
             audit: nearer.audit.or(self.audit),
             sandbox: nearer.sandbox.or(self.sandbox),
+            store: nearer.store.or(self.store),
         }
     }
 }
@@ -286,6 +289,7 @@ impl Reader<'_, '_, '_> {
             ("sandbox", "choose the sandbox of commands"),
             ("views", "define views"),
             ("serve", "limit the clients of the gateway"),
+            ("store", "choose where sessions are kept"),
         ] {
             self.not_for_projects(self.file, key, what);
         }
@@ -311,6 +315,7 @@ impl Reader<'_, '_, '_> {
             vi: self.switch("repl", "vi"),
             audit: self.switch("audit", "enabled"),
             sandbox: self.sandbox(),
+            store: self.store(),
         };
         if self.project {
             // The errors are reported; a caller that continues anyway must not use these settings.
@@ -326,6 +331,7 @@ impl Reader<'_, '_, '_> {
                 vi: None,
                 audit: None,
                 sandbox: None,
+                store: None,
                 ..plan
             };
         }
@@ -426,6 +432,13 @@ impl Reader<'_, '_, '_> {
         method
     }
 
+    fn store(&self) -> Option<String> {
+        let table = self.file.table("store")?;
+        let url = table.string("url").and_then(|url| checked_store(&table, url));
+        table.finish();
+        url
+    }
+
     /// Reads a table with a single key.
     fn switch(&self, table: &'static str, key: &'static str) -> Option<bool> {
         let table = self.file.table(table)?;
@@ -433,6 +446,34 @@ impl Reader<'_, '_, '_> {
         table.finish();
         value
     }
+}
+
+/// Checks the URL of a database. A password in it is refused: the file may be shared, and its lines are shown.
+fn checked_store(table: &Table<'_, '_>, url: Spanned<String>) -> Option<String> {
+    let Spanned { value, span } = url;
+    let is_url = ["postgres://", "postgresql://"].iter().any(|scheme| value.starts_with(scheme));
+    if !is_url {
+        let message = format!("{} is not the URL of a database", quoted(&value));
+        let hint = "for example: `url = \"postgres://me@db.example/converse\"`";
+        table.problems.bad_value(span, message, hint);
+        return None;
+    }
+    if has_password(&value) {
+        let message = "a password in the URL of a database can be read by everyone who reads this file";
+        let hint = "remove the password from the URL; set `PGPASSWORD`, or write it to `~/.pgpass`";
+        let diagnostic = Diagnostic::error(Code::SecretInFile, span, message).hint(hint);
+        table.problems.push(diagnostic.without_excerpt());
+        return None;
+    }
+    Some(value)
+}
+
+/// Returns whether the URL of a database has a password, before its host or as a parameter.
+fn has_password(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let (base, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let user = base.rsplit_once('@').map(|(user, _)| user);
+    user.is_some_and(|user| user.contains(':')) || query.split('&').any(|pair| pair.starts_with("password="))
 }
 
 /// Reads a budget, which is all of a table.

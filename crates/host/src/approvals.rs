@@ -134,6 +134,7 @@ mod tests {
             cwd: "/p".into(),
             config: None,
             data: None,
+            database: None,
             stdin: Input::Nothing,
             stdout_tty: false,
             stderr_tty: false,

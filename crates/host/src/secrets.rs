@@ -261,6 +261,7 @@ mod tests {
                 cwd: "/".into(),
                 config: None,
                 data: None,
+                database: None,
                 stdin: Input::Nothing,
                 stdout_tty: false,
                 stderr_tty: false,

@@ -1,5 +1,6 @@
 //! What goes with a turn of the user: the system text before it, where it is kept, how it ended.
 
+pub mod database;
 pub mod sessions;
 
 use converse_canister::{Canister, Supervisor, Transcript};

@@ -8,10 +8,12 @@ use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use converse_config::Environment;
 use converse_ensemble::disclosure::Outward;
 use converse_provider::rows;
+use converse_session::storage::Storage;
 use jiff::Timestamp;
 use rustix::fs::Mode;
 use rustix::process::umask;
@@ -31,6 +33,8 @@ pub struct World {
     pub config: Option<PathBuf>,
     /// The directory of records, tokens and caches, if it is not the default.
     pub data: Option<PathBuf>,
+    /// Where sessions are kept, if not in files below the data directory.
+    pub database: Option<Arc<dyn Storage>>,
     pub stdin: Input,
     pub stdout_tty: bool,
     pub stderr_tty: bool,
@@ -72,6 +76,7 @@ impl World {
             cwd: cwd.canonicalize().unwrap_or(cwd),
             config: None,
             data: None,
+            database: None,
             stdin: input(),
             stdout_tty: std::io::stdout().is_terminal(),
             stderr_tty: std::io::stderr().is_terminal(),
@@ -281,6 +286,7 @@ mod tests {
             cwd: "/".into(),
             config: None,
             data: None,
+            database: None,
             stdin: Input::Nothing,
             stdout_tty: false,
             stderr_tty: false,

@@ -98,6 +98,12 @@ pub(super) const SESSIONS_GC: &str = "Examples:
 
 Guide: docs/guides/sessions.md";
 
+pub(super) const SESSIONS_MIGRATE: &str = "Examples:
+  converse sessions migrate --to postgres://me@db.example/converse
+  converse sessions migrate --from postgres://me@db.example/converse --to files
+
+Guide: docs/guides/postgres.md";
+
 pub(super) const STATS: &str = "Examples:
   converse stats --days 7
   converse stats --html -o stats.html

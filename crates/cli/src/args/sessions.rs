@@ -60,6 +60,20 @@ pub(crate) enum Sessions {
     /// Remove leftover files and unused content, and the sessions selected by the options
     #[command(after_help = examples::SESSIONS_GC)]
     Gc(GcArgs),
+    /// Copy all sessions to a database, or from a database to files
+    #[command(after_help = examples::SESSIONS_MIGRATE)]
+    Migrate(MigrateArgs),
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub(crate) struct MigrateArgs {
+    /// Copy from here: a database as postgres://USER@HOST/DATABASE, or `files` [default: where sessions are kept]
+    #[arg(long, value_name = "STORE")]
+    pub(crate) from: Option<String>,
+    /// Copy to here: a database as postgres://USER@HOST/DATABASE, or `files` [default: where sessions are kept]
+    #[arg(long, value_name = "STORE")]
+    pub(crate) to: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@ mod gc;
 mod import;
 mod labels;
 mod list;
+mod migrate;
 mod search;
 
 use std::collections::BTreeSet;
@@ -46,6 +47,7 @@ pub(crate) fn run(command: &Sessions, console: &Console, world: &World) -> Resul
         Sessions::Delete { session, yes } => sessions.delete(session, *yes),
         Sessions::Check(args) => sessions.check(args),
         Sessions::Gc(args) => sessions.gc(args),
+        Sessions::Migrate(args) => sessions.migrate(args),
     }
 }
 

@@ -82,6 +82,7 @@ mod sessions_commands;
 mod signals;
 mod stage;
 mod stats;
+mod store;
 mod structured;
 mod surroundings;
 mod telemetry;

@@ -81,6 +81,8 @@ vi = true
 calls_per_minute = 60
 cost_per_day = 2.5
 bytes_per_day = 1000
+[store]
+url = \"postgres://me@db/converse\"
 ";
 
 #[test]
@@ -93,6 +95,7 @@ fn a_full_file_is_read() {
         (Some("be brief"), Some(true), Some(false))
     );
     assert_eq!(plan.sandbox, Some(SandboxMethod::Bubblewrap));
+    assert_eq!(plan.store.as_deref(), Some("postgres://me@db/converse"));
     assert_eq!((plan.show_reasoning, plan.vi), (Some(true), Some(true)));
     let (cost_per_day, bytes_per_day) = (Some(Cost(2_500_000)), Some(1000));
     assert_eq!(plan.serve, BudgetPlan { calls_per_minute: Some(60), cost_per_day, bytes_per_day });
@@ -181,11 +184,13 @@ fn a_project_may_only_tighten() {
             "project-scope 50:2",
             "project-scope 53:2",
             "project-scope 55:2",
-            "project-scope 57:2"
+            "project-scope 57:2",
+            "project-scope 61:2"
         ]
     );
     assert_eq!((plan.timeouts, plan.context), (TimeoutsPlan::default(), ContextPlan::default()));
     assert!(plan.providers.is_empty() && plan.audit.is_none() && plan.sandbox.is_none());
+    assert_eq!(plan.store, None);
     assert!(plan.show_reasoning.is_none() && plan.vi.is_none() && plan.serve == BudgetPlan::default());
     assert!(plan.rules.iter().all(|rule| rule.permission > Permission::Allow));
     assert_eq!(plan.rules.len(), 2);
@@ -246,6 +251,9 @@ fn mistakes_are_pointed_at() {
         ("[serve]\nbytes_per_day = \"1 GB\"\n", "wrong-type 2:17"),
         ("[serve]\ncalls = 1\n", "unknown-key 2:1"),
         ("[sandbox]\nlevel = \"off\"\n", "unknown-key 2:1"),
+        ("[store]\nurl = \"mysql://db/converse\"\n", "bad-value 2:7"),
+        ("[store]\nurl = \"postgres://me:canary@db/converse\"\n", "secret-in-file 2:7"),
+        ("[store]\nurl = \"postgres://me@db/converse?a=b&password=canary\"\n", "secret-in-file 2:7"),
     ] {
         assert_eq!(read(Scope::User, text).1, [expected], "{text}");
     }

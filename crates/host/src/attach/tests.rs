@@ -8,6 +8,7 @@ fn world(dir: &std::path::Path) -> World {
         cwd: dir.into(),
         config: None,
         data: None,
+        database: None,
         stdin: Input::Nothing,
         stdout_tty: false,
         stderr_tty: false,

@@ -13,8 +13,11 @@ use converse_text::wording::tool_name;
 /// Maximum characters of a reported repair.
 const REPAIR: usize = 400;
 
-/// `None` without a home.
+/// The sessions in the user's database, else in files; `None` without either, for want of a home.
 pub fn store(world: &World) -> Option<Store> {
+    if let Some(database) = &world.database {
+        return Some(Store::on(database.clone()));
+    }
     world.data_dir().map(|dir| Store::new(dir.join("sessions")))
 }
 

@@ -156,6 +156,7 @@ mod tests {
             cwd: "/".into(),
             config: None,
             data: None,
+            database: None,
             stdin: Input::Terminal,
             stdout_tty: true,
             stderr_tty: true,

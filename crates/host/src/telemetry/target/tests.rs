@@ -10,6 +10,7 @@ fn target(env: &[(&str, &str)]) -> Option<Target> {
         cwd: "/".into(),
         config: None,
         data: None,
+        database: None,
         stdin: Input::Nothing,
         stdout_tty: false,
         stderr_tty: false,

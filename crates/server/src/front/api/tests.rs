@@ -39,6 +39,7 @@ async fn front(dir: &Path) -> std::sync::Arc<Front> {
         cwd: dir.to_owned(),
         config: Some(dir.join("config")),
         data: Some(dir.join("data")),
+        database: None,
         stdin: Input::Nothing,
         stdout_tty: false,
         stderr_tty: false,
