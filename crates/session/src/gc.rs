@@ -10,7 +10,7 @@ use converse_canister::Digest;
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::storage::{Area, CONTENT, SessionStorage, directory_size};
+use crate::storage::{Area, CONTENT, SessionStorage, directory_size, is_missing};
 use crate::{FORMAT, SessionError, Store, Summary, files, index, journal};
 
 /// Which sessions to remove.
@@ -123,7 +123,11 @@ impl Store {
                 let lock = at.lock()?;
                 let summary = Summary::of(&*at, *id);
                 let fits = summary.updated == *updated && clearing.reason(*place, &summary).is_some();
-                if fits && is_legible(&*at) { lock.delete().map(|()| true) } else { Ok(false) }
+                if !fits || !is_legible(&*at) {
+                    return Ok(false);
+                }
+                lock.delete()?;
+                self.storage().forget(*id).map(|()| true)
             }
             Removed::Content { path, .. } => {
                 let Some((at, name)) = self.file(path) else { return Ok(false) };
@@ -195,7 +199,8 @@ fn leftovers(at: &dyn SessionStorage) -> Result<Vec<Removed>, SessionError> {
         all.filter(is_litter).map(|name| Removed::Litter { bytes: bytes(&name), path: at.path(&name) });
     let mut found: Vec<_> = litter.collect();
     let kept: Vec<_> = content.into_iter().filter(|name| Digest::try_from(name.clone()).is_ok()).collect();
-    if !kept.is_empty() && is_whole(at) {
+    // A file without a name of the port is not read, and may refer to any content.
+    if !kept.is_empty() && matches!(at.has_unnamed(), Ok(false)) && is_whole(at) {
         let needed = mentioned(at)?;
         let unneeded = kept.into_iter().filter(|name| !needed.contains(name));
         found.extend(unneeded.map(|name| {
@@ -213,7 +218,11 @@ fn mentioned(at: &dyn SessionStorage) -> Result<HashSet<String>, SessionError> {
     let names = at.names(Area::Session).map_err(SessionError::io(at.dir()))?;
     for name in names.into_iter().filter(|name| name != index::FILE) {
         let path = at.path(&name);
-        let file = at.open(&name).map_err(SessionError::io(&path))?;
+        let file = match at.open(&name) {
+            // Renamed or removed since. Whoever removes content holds the lock, and so sees all names again.
+            Err(error) if is_missing(&error) => continue,
+            file => file.map_err(SessionError::io(&path))?,
+        };
         let mut reader = BufReader::new(file);
         let mut word = Vec::new();
         loop {

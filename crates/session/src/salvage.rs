@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io::BufReader;
 use std::path::Path;
+use std::sync::Arc;
 
-use converse_canister::{Canister, InvocationId, Transcript};
+use converse_canister::{Canister, Digest, InvocationId, Transcript};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -12,10 +13,11 @@ use crate::check::SAVED;
 use crate::course::Course;
 use crate::entry::KNOWN;
 use crate::scan::{Scan, scan_to_damage};
-use crate::storage::{Area, CONTENT, SessionStorage, is_missing, read_all};
+use crate::storage::{Area, SessionStorage, is_missing, read_all};
 use crate::synced::Synced;
 use crate::{
-    Body, Entry, Header, Metadata, Repair, Session, SessionError, Store, digest, journal, new_id, sum,
+    Body, Contents, Entry, Header, Metadata, Repair, Session, SessionError, Store, digest, journal, new_id,
+    sum,
 };
 
 /// A session of saved lines.
@@ -47,7 +49,7 @@ impl Store {
         let new = salvaged_id(id, now);
         self.place(new, header, |session| {
             session.metadata = described(&*at)?;
-            adopt_all(&*at, session)?;
+            adopt_all(&at, session)?;
             entries.into_iter().try_for_each(|entry| session.append(entry.body, entry.at).map(drop))?;
             session.journal.lock().date_journal(modified).map_err(SessionError::io(&path))
         })?;
@@ -278,11 +280,11 @@ fn described(at: &dyn SessionStorage) -> Result<Metadata, SessionError> {
 }
 
 /// Copies all content that matches its name, needed or not.
-fn adopt_all(from: &dyn SessionStorage, session: &Session) -> Result<(), SessionError> {
-    for name in from.names(Area::Content).map_err(SessionError::io(from.dir()))? {
-        let file = format!("{CONTENT}{name}");
-        let bytes = read_all(from, &file).map_err(SessionError::io(&from.path(&file)))?;
-        if name == digest(&bytes).to_string() {
+fn adopt_all(from: &Arc<dyn SessionStorage>, session: &Session) -> Result<(), SessionError> {
+    let names = from.names(Area::Content).map_err(SessionError::io(from.dir()))?;
+    let theirs = Contents::at(from.clone());
+    for digest in names.into_iter().filter_map(|name| Digest::try_from(name).ok()) {
+        if let Some(bytes) = theirs.get(&digest)? {
             session.contents.put(&bytes)?;
         }
     }

@@ -61,6 +61,15 @@ pub trait Storage: fmt::Debug + Send + Sync {
     /// It cannot be removed.
     fn sweep(&self, litter: &Path) -> Result<bool, SessionError>;
 
+    /// Removes what is kept of a deleted session outside it, and the rests of deletions that were killed.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be removed.
+    fn forget(&self, _id: Uuid) -> Result<(), SessionError> {
+        Ok(())
+    }
+
     /// Returns all sessions with what a list shows of them, if that is one request. `None`: each is read by itself.
     ///
     /// # Errors
@@ -159,12 +168,22 @@ pub trait SessionStorage: fmt::Debug + Send + Sync {
     /// Those of [`SessionStorage::open`].
     fn journal(&self) -> io::Result<JournalState>;
 
-    /// Returns the names of the files, sorted; of [`Area::Content`] without [`CONTENT`].
+    /// Returns the names of the files, sorted; of [`Area::Content`] without [`CONTENT`]. Names that are not UTF-8 are left
+    /// out: see [`SessionStorage::has_unnamed`].
     ///
     /// # Errors
     ///
     /// They cannot be listed. None at all is not an error.
     fn names(&self, area: Area) -> io::Result<Vec<String>>;
+
+    /// Returns whether there are files of [`Area::Session`] whose names are not UTF-8, so that they cannot be opened.
+    ///
+    /// # Errors
+    ///
+    /// That cannot be found out.
+    fn has_unnamed(&self) -> io::Result<bool> {
+        Ok(false)
+    }
 
     /// Returns the bytes of all files.
     fn size(&self) -> u64;
@@ -297,7 +316,8 @@ pub trait SessionLock: fmt::Debug + Send + Sync {
     /// The session exists, or cannot be written.
     fn publish(&self) -> Result<(), SessionError>;
 
-    /// Deletes the session. After a kill in between it does not exist, and its rest is litter.
+    /// Deletes the session and touches nothing else. After a kill in between it does not exist, and its rest is litter.
+    /// For a session that lists may show, [`Storage::forget`] follows.
     ///
     /// # Errors
     ///

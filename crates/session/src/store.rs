@@ -240,7 +240,8 @@ impl Store {
 
     /// Deletes a session that no other process writes. After a kill in between, the next deletion removes the rest.
     pub fn delete(&self, id: Uuid) -> Result<(), SessionError> {
-        self.existing(id)?.lock()?.delete()
+        self.existing(id)?.lock()?.delete()?;
+        self.storage.forget(id)
     }
 
     /// Returns what killed processes left next to the sessions.

@@ -185,3 +185,15 @@ fn a_session_that_is_deleted_while_a_list_is_made_leaves_no_words() {
     let text = fs::read_to_string(sessions.join(FILE)).unwrap();
     assert!(text.contains(&id(0).to_string()) && !text.contains(&id(1).to_string()), "{text}");
 }
+
+#[test]
+fn a_session_that_vanishes_reads_nothing_of_others() {
+    let (_dir, store) = store(3);
+    store.list().unwrap();
+    let rest = store.dir().join(".deleted-x");
+    fs::create_dir(&rest).unwrap();
+    let session = store.create(id(9), "p", now()).unwrap().fleeting();
+    let acts = witness::acts(|| drop(session));
+    assert!(!acts.iter().any(|act| matches!(act, Act::Read(_))), "{acts:?}");
+    assert!(rest.exists() && !store.path(id(9)).exists());
+}

@@ -9,10 +9,10 @@ use uuid::Uuid;
 
 use super::{SessionDirectory, SessionStorage, Storage, is_missing};
 use crate::lock::{Lock, is_in_use};
-use crate::{SessionError, files};
+use crate::{SessionError, files, list_index};
 
 /// Prefix of the directory of a session that is being deleted.
-pub(crate) const DELETED: &str = ".deleted-";
+const DELETED: &str = ".deleted-";
 
 /// Prefix of the directory of a session that is being created from another.
 const UNFINISHED: &str = ".new-";
@@ -93,6 +93,16 @@ impl Storage for Directory {
         remove(&doomed).map(|()| true)
     }
 
+    fn forget(&self, id: Uuid) -> Result<(), SessionError> {
+        list_index::forget(&self.dir, &id.to_string());
+        for entry in entries(&self.dir)? {
+            if entry.file_name().to_string_lossy().starts_with(DELETED) {
+                remove(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
     fn directory(&self) -> Option<&Path> {
         Some(&self.dir)
     }
@@ -114,7 +124,7 @@ pub(super) fn doom(dir: &Path) -> Result<PathBuf, SessionError> {
     renamed.map(|()| doomed).map_err(SessionError::io(dir))
 }
 
-pub(super) fn entries(dir: &Path) -> Result<Vec<DirEntry>, SessionError> {
+fn entries(dir: &Path) -> Result<Vec<DirEntry>, SessionError> {
     let read = match fs::read_dir(dir) {
         Err(error) if is_missing(&error) => return Ok(Vec::new()),
         read => read,

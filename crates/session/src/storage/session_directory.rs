@@ -1,5 +1,6 @@
 //! A session in a directory of its own.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,13 +9,13 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 
-use super::directory::{DELETED, doom, entries, gone, names, publish, remove};
+use super::directory::{doom, gone, names, publish, remove};
 use super::{
     Appendable, Area, CONTENT, JOURNAL, JournalState, SessionLock, SessionStorage, StoredFile, is_missing,
 };
 use crate::files::{self, Durability, Replace};
 use crate::lock::{Lock, is_in_use};
-use crate::{Fault, SessionError, list_index, witness};
+use crate::{Fault, SessionError, witness};
 
 /// The directory of one session.
 #[derive(Debug, Clone)]
@@ -29,6 +30,19 @@ impl SessionDirectory {
 
     fn content(&self) -> PathBuf {
         self.dir.join(CONTENT.trim_end_matches('/'))
+    }
+
+    fn files(&self, area: Area) -> io::Result<Vec<OsString>> {
+        let dir = match area {
+            Area::Session => self.dir.clone(),
+            Area::Content => self.content(),
+        };
+        let entries = match fs::read_dir(&dir) {
+            Err(error) if is_missing(&error) => return Ok(Vec::new()),
+            entries => entries?.collect::<io::Result<Vec<_>>>()?,
+        };
+        let files = entries.into_iter().filter(|entry| area == Area::Content || entry.path().is_file());
+        Ok(files.map(|entry| entry.file_name()).collect())
     }
 }
 
@@ -57,18 +71,14 @@ impl SessionStorage for SessionDirectory {
     }
 
     fn names(&self, area: Area) -> io::Result<Vec<String>> {
-        let dir = match area {
-            Area::Session => self.dir.clone(),
-            Area::Content => self.content(),
-        };
-        let entries = match fs::read_dir(&dir) {
-            Err(error) if is_missing(&error) => return Ok(Vec::new()),
-            entries => entries?.collect::<io::Result<Vec<_>>>()?,
-        };
-        let files = entries.into_iter().filter(|entry| area == Area::Content || entry.path().is_file());
-        let mut names: Vec<_> = files.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let all = self.files(area)?.into_iter();
+        let mut names: Vec<_> = all.filter_map(|name| name.into_string().ok()).collect();
         names.sort_unstable();
         Ok(names)
+    }
+
+    fn has_unnamed(&self) -> io::Result<bool> {
+        Ok(self.files(Area::Session)?.iter().any(|name| name.to_str().is_none()))
     }
 
     fn size(&self) -> u64 {
@@ -112,6 +122,8 @@ impl SessionStorage for SessionDirectory {
 
     fn faults(&self, in_use: bool) -> Vec<Fault> {
         let mut faults = self.modes();
+        let unnamed = names(&self.content()).into_iter().filter(|path| path.to_str().is_none());
+        faults.extend(unnamed.map(Fault::Damaged));
         if !in_use {
             let litter = [self.dir.clone(), self.content()].into_iter().flat_map(|dir| names(&dir));
             faults.extend(litter.filter(|path| is_litter(path)).map(Fault::Litter));
@@ -185,16 +197,7 @@ impl SessionLock for Lock {
     }
 
     fn delete(&self) -> Result<(), SessionError> {
-        let dir = self.dir();
-        let (all, name) = (dir.parent().unwrap_or(dir), dir.file_name().unwrap_or_default());
-        doom(dir)?;
-        list_index::forget(all, &name.to_string_lossy());
-        for entry in entries(all)? {
-            if entry.file_name().to_string_lossy().starts_with(DELETED) {
-                remove(&entry.path())?;
-            }
-        }
-        Ok(())
+        remove(&doom(self.dir())?)
     }
 }
 

@@ -325,3 +325,18 @@ fn a_pipe_in_the_place_of_the_lock_makes_nobody_wait() {
     store.clearable(&Clearing::default()).unwrap();
     assert!(store.open(id, at(500)).unwrap_err().to_string().contains("not a regular file"));
 }
+
+#[test]
+fn names_in_the_content_that_are_not_digests_are_reported_and_do_not_keep_lines_from_being_saved() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let (dir, store) = store();
+    let id = talk(&store, 1, Some(b"x"));
+    let content = path(&dir, id).join("content");
+    fs::create_dir(content.join("deep")).unwrap();
+    fs::write(content.join(std::ffi::OsStr::from_bytes(b"\xff")), "?").unwrap();
+    let damaged = |fault: &Fault| matches!(fault, Fault::Damaged(_));
+    assert_eq!(store.check(id).unwrap().faults.iter().filter(|fault| damaged(fault)).count(), 2);
+    let saved = store.salvage(id, at(500)).unwrap();
+    assert!(store.contents(saved.id).get(&digest(b"x")).unwrap().is_some());
+}

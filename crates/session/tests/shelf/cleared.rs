@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
 use converse_canister::{Canister, Content, User};
-use converse_session::{Body, Clearing, Removed, Uuid};
+use converse_session::{Body, Clearing, Removed, Uuid, digest};
 use jiff::{Timestamp, ToSpan as _};
 
 use super::*;
@@ -195,4 +195,25 @@ fn nobody_sweeps_what_is_just_being_made() {
         assert_eq!(forked, vec![Ok(()); 80]);
     });
     assert!((10..90).all(|dice| store.check(id(dice)).unwrap().faults.is_empty()));
+}
+
+#[test]
+fn a_file_without_a_readable_name_keeps_the_content_of_its_session_only() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let (dir, store) = store();
+    let [strange, plain] = [1, 2].map(|dice| {
+        let id = talk(&store, dice, Some(b"needed"));
+        store.contents(id).put(b"unused").unwrap();
+        id
+    });
+    let name = std::ffi::OsStr::from_bytes(b"kept-\xff");
+    fs::write(path(&dir, strange).join(name), digest(b"unused").to_string()).unwrap();
+    fs::write(path(&dir, plain).join("content").join(name), "?").unwrap();
+    let found = store.clearable(&Clearing::default()).unwrap();
+    let [Removed::Content { path, .. }] = &found[..] else { panic!("{found:?}") };
+    assert!(path.starts_with(self::path(&dir, plain)), "{path:?}");
+    assert_eq!(store.clear(&Clearing::default(), found).removed.len(), 1);
+    assert!(store.contents(strange).get(&digest(b"unused")).unwrap().is_some());
+    assert!(store.contents(plain).get(&digest(b"unused")).unwrap().is_none());
 }
