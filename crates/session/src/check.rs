@@ -95,10 +95,18 @@ impl Store {
         let at = self.existing(id)?;
         let in_use = at.is_in_use();
         let mut faults = at.faults(in_use);
-        if metadata::is_broken(&*at) {
+        let mut notes = Vec::new();
+        let saved_as = match self.saved(&*at) {
+            Ok(saved_as) => saved_as,
+            // Without it, a damaged session would be saved once more.
+            Err(error) => {
+                faults.push(Fault::Unreadable(error));
+                return Ok(Checked { id, faults, mended: Vec::new(), notes, in_use, saved_as: None });
+            }
+        };
+        if metadata::is_broken(&*at)? {
             faults.push(Fault::Metadata(at.path(metadata::FILE)));
         }
-        let (saved_as, mut notes) = (self.saved(&*at), Vec::new());
         match self.read(id) {
             Ok(loaded) => {
                 let unmended = loaded.repairs.iter().filter(|_| !in_use);
@@ -194,9 +202,14 @@ impl Store {
     }
 
     /// Returns the session with the saved lines, if it exists.
-    fn saved(&self, at: &dyn SessionStorage) -> Option<Uuid> {
-        let saved = Metadata::read(at).other.get(SAVED)?.as_str()?.parse().ok()?;
-        self.existing(saved).is_ok().then_some(saved)
+    fn saved(&self, at: &dyn SessionStorage) -> Result<Option<Uuid>, SessionError> {
+        let metadata = Metadata::load(at)?;
+        let saved = metadata.other.get(SAVED).and_then(|saved| saved.as_str()?.parse().ok());
+        match saved.map(|saved| self.existing(saved)) {
+            None | Some(Err(SessionError::NotFound(_))) => Ok(None),
+            Some(Err(error)) => Err(error),
+            Some(Ok(_)) => Ok(saved),
+        }
     }
 }
 
@@ -204,11 +217,17 @@ fn content_faults(at: &Arc<dyn SessionStorage>, loaded: &Loaded) -> Vec<Fault> {
     let contents = Contents::at(at.clone());
     let needed = loaded.transcript.as_slice().iter().flat_map(digests).collect::<BTreeSet<_>>();
     let missing = needed.into_iter().filter(|digest| !contents.has(digest)).map(Fault::Missing);
-    let there = at.names(Area::Content).unwrap_or_default().into_iter().filter_map(|name| {
-        let is_litter = name.starts_with(files::TEMPORARY);
+    let names = match at.names(Area::Content) {
+        Ok(names) => names,
+        Err(source) => return vec![Fault::Unreadable(SessionError::Io { path: at.path(CONTENT), source })],
+    };
+    let there = names.into_iter().filter(|name| !name.starts_with(files::TEMPORARY)).filter_map(|name| {
         let path = at.path(&format!("{CONTENT}{name}"));
-        let good = Digest::try_from(name).is_ok_and(|digest| matches!(contents.get(&digest), Ok(Some(_))));
-        (!good && !is_litter).then_some(Fault::Damaged(path))
+        match Digest::try_from(name).map(|digest| contents.get(&digest)) {
+            Ok(Ok(Some(_))) => None,
+            Ok(Err(error)) => Some(Fault::Unreadable(error)),
+            Ok(Ok(None)) | Err(_) => Some(Fault::Damaged(path)),
+        }
     });
     missing.chain(there).collect()
 }

@@ -170,15 +170,20 @@ pub(crate) fn read_open(at: &dyn SessionStorage) -> Result<Loaded, SessionError>
     Ok(loaded)
 }
 
-/// Refuses a session of a later version, which must not be changed in any way.
+/// Refuses a session of a later version, which must not be changed in any way, and one whose version cannot be read.
 pub(crate) fn refuse_newer(at: &dyn SessionStorage) -> Result<(), SessionError> {
     let path = at.path(FILE);
     let mut line = Vec::new();
     let first = at
         .open(FILE)
         .and_then(|file| BufReader::new(file.take(MAX_LINE_BYTES as u64)).read_until(b'\n', &mut line));
-    match first.map(|_| header(&line, &path)) {
-        Ok(Err(newer @ SessionError::Newer { .. })) => Err(newer),
+    match first {
+        Ok(_) => {}
+        Err(error) if is_missing(&error) => return Ok(()),
+        Err(source) => return Err(SessionError::Io { path, source }),
+    }
+    match header(&line, &path) {
+        Err(newer @ SessionError::Newer { .. }) => Err(newer),
         _ => Ok(()),
     }
 }

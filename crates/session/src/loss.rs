@@ -3,16 +3,18 @@
 //! A crash tears the last line, but loses no complete line that was noted: totals are written after the journal is
 //! synced. So files next to a journal may prove that it was longer.
 
-use crate::storage::{Area, SessionStorage};
+use crate::storage::{Area, SessionStorage, is_missing};
 use crate::synced::Synced;
 use crate::{Metadata, SessionError, files, journal};
 
-/// Returns the error for a journal without a complete first line: damage if there is evidence that it had one.
+/// Returns the error for a journal without a complete first line: damage if there is evidence that it had one. If that
+/// cannot be found out, the error that prevents it.
 pub(crate) fn of_all(at: &dyn SessionStorage) -> SessionError {
     let path = at.path(journal::FILE);
     match evidence(at) {
-        Some(reason) => SessionError::Corrupt { path, line: 1, reason },
-        None => SessionError::Empty { path },
+        Ok(Some(reason)) => SessionError::Corrupt { path, line: 1, reason },
+        Ok(None) => SessionError::Empty { path },
+        Err(error) => error,
     }
 }
 
@@ -27,19 +29,24 @@ pub(crate) fn at_end(noted: &Metadata, length: u64) -> Option<u64> {
 }
 
 /// Returns whether a journal with only a first line provably had more.
-pub(crate) fn is_certain(at: &dyn SessionStorage) -> bool {
-    let length = journal::state(at).map_or(0, |(length, _)| length);
-    at_end(&Metadata::read(at), length).is_some() || (length == 0 && evidence(at).is_some())
+pub(crate) fn is_certain(at: &dyn SessionStorage) -> Result<bool, SessionError> {
+    let length = match at.journal() {
+        Ok(state) => state.length,
+        Err(error) if is_missing(&error) => 0,
+        Err(source) => return Err(SessionError::Io { path: at.path(journal::FILE), source }),
+    };
+    let lost = at_end(&Metadata::load(at)?, length).is_some();
+    Ok(lost || (length == 0 && evidence(at)?.is_some()))
 }
 
-fn evidence(at: &dyn SessionStorage) -> Option<String> {
-    if let Some(totals) = Metadata::read(at).totals.filter(|totals| totals.journal > 0) {
-        return Some(format!("its beginning is missing; it had {} bytes", totals.journal));
+fn evidence(at: &dyn SessionStorage) -> Result<Option<String>, SessionError> {
+    if let Some(totals) = Metadata::load(at)?.totals.filter(|totals| totals.journal > 0) {
+        return Ok(Some(format!("its beginning is missing; it had {} bytes", totals.journal)));
     }
-    let names = |area| at.names(area).unwrap_or_default();
-    if names(Area::Content).iter().any(|name| !name.starts_with(files::TEMPORARY)) {
-        return Some("its beginning is missing, but its content exists".to_owned());
+    let names = |area| at.names(area).map_err(SessionError::io(at.dir()));
+    if names(Area::Content)?.iter().any(|name| !name.starts_with(files::TEMPORARY)) {
+        return Ok(Some("its beginning is missing, but its content exists".to_owned()));
     }
-    let kept = names(Area::Session).iter().any(|name| name.starts_with("journal.v"));
-    kept.then(|| "its beginning is missing, but the journal from before its migration exists".to_owned())
+    let kept = names(Area::Session)?.iter().any(|name| name.starts_with("journal.v"));
+    Ok(kept.then(|| "its beginning is missing, but the journal from before its migration exists".to_owned()))
 }

@@ -9,9 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::SessionError;
 use crate::files::Durability;
-use crate::storage::{
-    JournalState, SessionDirectory, SessionLock, SessionStorage, is_missing, is_unavailable,
-};
+use crate::storage::{JournalState, SessionDirectory, SessionLock, SessionStorage, is_missing};
 
 pub(crate) const FILE: &str = "metadata.toml";
 const MAX_BYTES: u64 = 64 * 1024;
@@ -90,28 +88,22 @@ impl Metadata {
         self.totals.as_ref().filter(|totals| totals.journal == length && totals.updated == modified)
     }
 
-    /// Reads the metadata; empty if missing or unreadable.
+    /// Reads the metadata for display; empty if missing, broken, or not to be read now.
     pub(crate) fn read(at: &dyn SessionStorage) -> Self {
-        read(at).unwrap_or_default()
+        Self::load(at).unwrap_or_default()
     }
 
-    /// The same, but an error if that cannot be found out.
+    /// Reads the metadata; empty if missing or broken.
     pub(crate) fn load(at: &dyn SessionStorage) -> Result<Self, SessionError> {
-        match read(at) {
-            Err(error) if is_unavailable(&error) => {
-                Err(SessionError::Io { path: at.path(FILE), source: error })
-            }
-            read => Ok(read.unwrap_or_default()),
-        }
+        Ok(found(at)?.unwrap_or_default())
     }
 
-    /// Returns the metadata in the bytes of its file; empty if unreadable.
+    /// Returns the metadata in the bytes of its file; empty if broken.
     pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
-        let text = str::from_utf8(bytes).ok().filter(|text| text.len() as u64 <= MAX_BYTES);
-        text.and_then(|text| toml::from_str(text).ok()).unwrap_or_default()
+        parsed(bytes).unwrap_or_default()
     }
 
-    /// Writes the metadata. Unreadable metadata is kept: see [`set_aside`].
+    /// Writes the metadata. Broken metadata is kept: see [`set_aside`].
     pub(crate) fn write(
         &self,
         at: &dyn SessionStorage,
@@ -129,33 +121,37 @@ impl Metadata {
     }
 }
 
-fn read(at: &dyn SessionStorage) -> io::Result<Metadata> {
-    let file = match at.open(FILE) {
-        Err(error) if is_missing(&error) => return Ok(Metadata::default()),
-        file => file?,
-    };
-    let mut text = String::new();
-    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(io::Error::other("too long"));
+/// Reads the metadata; `None` if it is broken: its bytes were read, and are not metadata. That they cannot be read says
+/// nothing about them, and is an error.
+fn found(at: &dyn SessionStorage) -> Result<Option<Metadata>, SessionError> {
+    let mut bytes = Vec::new();
+    match at.open(FILE).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)) {
+        Ok(_) => Ok(parsed(&bytes)),
+        Err(error) if is_missing(&error) => Ok(Some(Metadata::default())),
+        Err(source) => Err(SessionError::Io { path: at.path(FILE), source }),
     }
-    toml::from_str(&text).map_err(io::Error::other)
 }
 
-/// Returns whether the file exists and what it says cannot be read.
-pub(crate) fn is_broken(at: &dyn SessionStorage) -> bool {
-    read(at).is_err_and(|error| !is_unavailable(&error))
+/// Returns `None` if the bytes are too many, not UTF-8, or not TOML with these keys.
+fn parsed(bytes: &[u8]) -> Option<Metadata> {
+    let text = str::from_utf8(bytes).ok().filter(|text| text.len() as u64 <= MAX_BYTES);
+    text.and_then(|text| toml::from_str(text).ok())
+}
+
+/// Returns whether there is a file whose bytes are not metadata.
+pub(crate) fn is_broken(at: &dyn SessionStorage) -> Result<bool, SessionError> {
+    Ok(found(at)?.is_none())
 }
 
 /// Limit on the files that are kept.
 const ASIDE: u32 = 100;
 
-/// Renames unreadable metadata, so that it is not overwritten, and returns the new name.
+/// Renames broken metadata, so that it is not overwritten, and returns the new name.
 pub(crate) fn set_aside(
     at: &dyn SessionStorage,
     lock: &dyn SessionLock,
 ) -> Result<Option<String>, SessionError> {
-    if !is_broken(at) {
+    if !is_broken(at)? {
         return Ok(None);
     }
     let numbered = |number| match number {
@@ -219,5 +215,23 @@ mod tests {
             fs::write(dir.path().join(FILE), broken).unwrap();
             assert_eq!(Metadata::read(&SessionDirectory::new(dir.path())), Metadata::default());
         }
+    }
+
+    #[test]
+    fn metadata_that_cannot_be_read_now_is_neither_broken_nor_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = SessionDirectory::new(dir.path());
+        let lock = at.lock().unwrap();
+        // Also for a user who may read everything.
+        fs::create_dir(dir.path().join(FILE)).unwrap();
+        assert!(Metadata::load(&at).is_err() && is_broken(&at).is_err());
+        assert!(set_aside(&at, &*lock).is_err());
+        assert!(Metadata::default().write(&at, &*lock, Durability::Name).is_err());
+        assert_eq!(Metadata::read(&at), Metadata::default());
+        assert!(dir.path().join(FILE).is_dir() && !dir.path().join("metadata.broken").exists());
+        fs::remove_dir(dir.path().join(FILE)).unwrap();
+        fs::write(dir.path().join(FILE), b"name = \"\xff\"").unwrap();
+        assert!(is_broken(&at).unwrap());
+        assert_eq!(set_aside(&at, &*lock).unwrap().as_deref(), Some("metadata.broken"));
     }
 }

@@ -151,7 +151,7 @@ pub trait SessionStorage: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::NotFound`] if it does not exist. See [`is_unavailable`] for a place that cannot be reached.
+    /// [`io::ErrorKind::NotFound`] if it does not exist, and only then: every other error says nothing about the file.
     fn open(&self, name: &str) -> io::Result<Box<dyn StoredFile>>;
 
     /// Returns whether a file exists.
@@ -390,13 +390,6 @@ impl fmt::Debug for dyn Appendable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Appendable")
     }
-}
-
-/// Returns whether an error says that the place cannot be reached, and nothing about the file. Such an error is never
-/// taken for a damaged file.
-pub fn is_unavailable(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, NotConnected, TimedOut};
-    matches!(error.kind(), ConnectionAborted | ConnectionRefused | NotConnected | TimedOut)
 }
 
 /// Returns whether an error says that a file does not exist.

@@ -145,17 +145,20 @@ impl Store {
     /// Returns those of the sessions whose metadata fits, in the same order.
     fn labelled(&self, ids: Vec<Uuid>, fits: impl Fn(&Metadata) -> bool) -> Result<Vec<Uuid>, SessionError> {
         let Some(listed) = self.storage.listed()? else {
-            return Ok(ids.into_iter().filter(|id| fits(&Metadata::read(&*self.at(*id)))).collect());
+            let all = ids.into_iter().map(|id| Ok((fits(&Metadata::load(&*self.at(id))?), id)));
+            let fitting = all.filter_map(|one| one.map(|(fits, id)| fits.then_some(id)).transpose());
+            return fitting.collect();
         };
         let fitting = listed.iter().filter(|one| fits(&one.metadata()));
         let fitting: HashSet<_> = fitting.map(|one| one.id).collect();
         Ok(ids.into_iter().filter(|id| fitting.contains(id)).collect())
     }
 
-    /// Returns whether a session has or had messages. A session that lost them counts, so that the damage is reported.
+    /// Returns whether a session has or had messages. A session that lost them counts, so that the damage is reported, and
+    /// so does one of which that cannot be found out.
     fn has_begun(&self, id: Uuid) -> bool {
         let at = self.at(id);
-        !matches!(journal::begun(&*at), Ok(false)) || loss::is_certain(&*at)
+        !matches!(journal::begun(&*at), Ok(false)) || loss::is_certain(&*at).unwrap_or(true)
     }
 
     /// Returns the ids of all sessions, sorted.

@@ -6,7 +6,7 @@ use converse_canister::{Canister, Content};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::storage::{JournalState, SessionStorage};
+use crate::storage::{JournalState, SessionStorage, is_missing};
 use crate::{Loaded, Metadata, SessionError, journal};
 
 /// Limit on the characters of the first words.
@@ -32,7 +32,12 @@ pub struct Summary {
 
 impl Summary {
     pub(crate) fn of(at: &dyn SessionStorage, id: Uuid) -> Self {
-        Self::with(at, id, at.journal().ok(), Metadata::read(at))
+        let journal = at.journal();
+        // Of a journal whose age is not known, nothing is decided.
+        let unknown = journal.as_ref().err().filter(|error| !is_missing(error)).map(ToString::to_string);
+        let mut summary = Self::with(at, id, journal.ok(), Metadata::read(at));
+        summary.problem = summary.problem.or(unknown);
+        summary
     }
 
     /// The same, for what is known of the session already.

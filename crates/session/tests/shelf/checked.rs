@@ -340,3 +340,46 @@ fn names_in_the_content_that_are_not_digests_are_reported_and_do_not_keep_lines_
     let saved = store.salvage(id, at(500)).unwrap();
     assert!(store.contents(saved.id).get(&digest(b"x")).unwrap().is_some());
 }
+
+/// A directory in the place of a file cannot be read, also by a user who may read everything.
+#[test]
+fn nothing_is_decided_about_a_session_of_which_a_part_cannot_be_read() {
+    let (dir, store) = store();
+    let id = talk(&store, 1, None);
+    let at_path = |name: &str| path(&dir, id).join(name);
+    let io = |error: SessionError| assert!(matches!(error, SessionError::Io { .. }), "{error}");
+    let noted = fs::read(at_path("metadata.toml")).unwrap();
+
+    // The version is not known.
+    fs::rename(at_path("journal.jsonl"), at_path("away")).unwrap();
+    fs::create_dir(at_path("journal.jsonl")).unwrap();
+    io(store.describe(id, |metadata| metadata.tags = vec!["x".into()]).unwrap_err());
+    assert_eq!(fs::read(at_path("metadata.toml")).unwrap(), noted);
+    fs::remove_dir(at_path("journal.jsonl")).unwrap();
+
+    // It may have had content.
+    fs::write(at_path("journal.jsonl"), "").unwrap();
+    fs::remove_file(at_path("metadata.toml")).unwrap();
+    fs::remove_dir(at_path("content")).unwrap_or_default();
+    fs::write(at_path("content"), "not a directory").unwrap();
+    io(store.read(id).unwrap_err());
+    let clearing = Clearing { empty: true, ..Clearing::default() };
+    assert_eq!(store.clearable(&clearing).unwrap(), []);
+    fs::remove_file(at_path("content")).unwrap();
+
+    // It may have been saved already.
+    let damaged = fs::read_to_string(at_path("away")).unwrap().replacen("And tapes", "And apples", 1);
+    fs::write(at_path("journal.jsonl"), damaged).unwrap();
+    fs::write(at_path("metadata.toml"), noted).unwrap();
+    assert!(store.mend(id, at(500)).unwrap().saved_as.is_some());
+    fs::rename(at_path("metadata.toml"), at_path("noted")).unwrap();
+    fs::create_dir(at_path("metadata.toml")).unwrap();
+    let sessions = store.all().unwrap().len();
+    let checked = store.mend(id, at(501)).unwrap();
+    assert!(matches!(checked.faults[..], [Fault::Unreadable(SessionError::Io { .. })]), "{checked:?}");
+    assert_eq!(store.all().unwrap().len(), sessions);
+    // Its name may be the wanted one.
+    io(store.resolve("some name").unwrap_err());
+    io(store.tagged("x").unwrap_err());
+    assert_eq!(store.resolve(&id.to_string()).unwrap(), id);
+}
