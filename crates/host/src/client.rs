@@ -165,7 +165,8 @@ pub(crate) fn cause_of(error: &reqwest::Error) -> Cause {
     }
     let target = error.url().map(|url| url.origin().ascii_serialization()).unwrap_or_default();
     let (kind, what) = match () {
-        () if tls => (CauseKind::Tls, format!("no trusted connection to {target}")),
+        // A connection that was trusted may break in TLS after the request was sent.
+        () if tls && error.is_connect() => (CauseKind::Tls, format!("no trusted connection to {target}")),
         () if lacks_descriptors(error) => (CauseKind::NoDescriptors, NO_DESCRIPTORS.to_owned()),
         () if error.is_builder() => (CauseKind::Request, "the request could not be made".to_owned()),
         () if error.is_connect() && is_no_such_host(&message) => {

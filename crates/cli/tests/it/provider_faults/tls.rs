@@ -99,3 +99,23 @@ fn p19_a_protocol_of_the_past() {
     assert!(ran.stderr.contains("error[tls]") && !ran.stderr.contains("attempts"), "{}", ran.stderr);
     assert_eq!(visits.load(Ordering::SeqCst), 1);
 }
+
+/// The request may have been accepted: it is a connection that broke, and not a server without trust.
+#[test]
+fn p19_tls_that_breaks_after_the_request() {
+    let config = Arc::new(config(TRUSTED));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut tls = rustls::Stream::new(&mut connection, &mut stream);
+            let _ = std::io::Read::read(&mut tls, &mut [0; 4096]);
+            // A record that nobody can decrypt.
+            let _ = stream.write_all(&[0x17, 3, 3, 0, 32]).and_then(|()| stream.write_all(&[0; 32]));
+        }
+    });
+    let ran = ask(port, &[]).exits(5);
+    assert!(!ran.stderr.contains("error[tls]"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the connection broke: "), "{}", ran.stderr);
+}
