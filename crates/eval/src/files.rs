@@ -96,20 +96,37 @@ pub(crate) fn baseline(path: &Path, shown: &Path) -> Result<Baseline, Failure> {
 }
 
 /// Writes a report or a baseline as a whole. A link stays a link, and what is not a regular file, such as a pipe, is
-/// written to.
+/// written to, as is a file that cannot be replaced.
 ///
 /// # Errors
 ///
-/// The file cannot be written. It is as it was then.
+/// The file cannot be written.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    replaced(path, text).map_err(|error| unwritten(path, &error))
+    let written = replaced(path, text).or_else(|error| in_place(path, text, error));
+    written.map_err(|error| unwritten(path, &error))
+}
+
+/// Writes to a file that cannot be replaced: its directory cannot be written, or it is a mount of its own.
+fn in_place(path: &Path, text: &str, error: std::io::Error) -> std::io::Result<()> {
+    match error.kind() {
+        ErrorKind::PermissionDenied
+        | ErrorKind::ReadOnlyFilesystem
+        | ErrorKind::ResourceBusy
+        | ErrorKind::CrossesDevices => std::fs::write(path, text),
+        _ => Err(error),
+    }
 }
 
 fn replaced(path: &Path, text: &str) -> std::io::Result<()> {
     let (path, mode) = match path.metadata() {
         Ok(old) if !old.is_file() => return std::fs::write(path, text),
         Ok(old) => (path.canonicalize()?, Mode::Exact(old.permissions().mode() & 0o7777)),
-        Err(error) if error.kind() == ErrorKind::NotFound => (path.to_owned(), Mode::Umasked(0o666)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            if path.is_symlink() {
+                return std::fs::write(path, text);
+            }
+            (path.to_owned(), Mode::Umasked(0o666))
+        }
         Err(error) => return Err(error),
     };
     replace(&path, text.as_bytes(), Replace { mode, durability: Durability::Content, ..Replace::PRIVATE })
@@ -163,6 +180,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_file_that_cannot_be_replaced_is_written_in_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("r.md");
+        // EACCES, EROFS, EBUSY, EXDEV.
+        for code in [13, 30, 16, 18] {
+            std::fs::write(&file, "a longer text of before").unwrap();
+            in_place(&file, "new", std::io::Error::from_raw_os_error(code)).unwrap();
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+        }
+        // A full disk would leave less than there was.
+        assert!(in_place(&file, "x", std::io::Error::from_raw_os_error(28)).is_err());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+    }
+
+    #[test]
     fn a_report_replaces_the_old_one_as_a_whole() {
         let dir = tempfile::tempdir().unwrap();
         let (file, link) = (dir.path().join("r.md"), dir.path().join("link.md"));
@@ -177,9 +209,15 @@ mod tests {
         assert_eq!((old.as_str(), std::fs::read_to_string(&file).unwrap().as_str()), ("one", "two"));
         assert!(link.is_symlink());
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o7777, 0o640);
+        // A link whose target is still to be written.
+        let (target, dangling) = (dir.path().join("later.md"), dir.path().join("dangling.md"));
+        std::os::unix::fs::symlink(&target, &dangling).unwrap();
+        write(&dangling, "three").unwrap();
+        assert!(dangling.is_symlink());
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "three");
         write(Path::new("/dev/null"), "x").unwrap();
         assert!(!Path::new("/dev/null").is_file());
         assert_eq!(write(dir.path(), "x").unwrap_err().code, "report-failed");
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4);
     }
 }

@@ -384,6 +384,8 @@ impl<'a> Eval<'a> {
         ];
         console.note(&ended.summary());
         let mut unwritten: VecDeque<Failure> = written.into_iter().filter_map(Result::err).collect();
+        // A reader that went away says nothing about the reports.
+        unwritten.make_contiguous().sort_by_key(|failure| failure.kind == Kind::Closed);
         let conclusion = ended.conclusion(comparison.as_ref()).err();
         let ended = conclusion.or_else(|| unwritten.pop_front());
         let others = unwritten.iter().filter(|failure| failure.kind != Kind::Closed);

@@ -119,6 +119,22 @@ fn reports_that_cannot_be_written_are_reported_whatever_the_verdict_is() {
 }
 
 #[test]
+fn a_reader_that_went_away_hides_no_report_that_was_not_written() {
+    for (report, exit) in [("gone/r.xml", 9), ("r.xml", 0)] {
+        let provider = Provider::chat([text("42")]);
+        let env = provider.env(TestEnv::hasty());
+        env.write("work/s.toml", &suite("answer.contains = \"42\""));
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = env.command(["eval", "s.toml", "-m", provider.model(), "--junit", report]);
+        let output = command.stdout(writer).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(exit), "{stderr}");
+        assert_eq!(stderr.contains("error[report-failed]: "), exit == 9, "{stderr}");
+    }
+}
+
+#[test]
 fn what_says_nothing_about_the_model_is_an_error_and_no_failure() {
     let failing = || Line::from(Answer::new(400, "application/json", r#"{"error":{"message":"bad tools"}}"#));
     let ran = played("", [failing()], &["--save-baseline", "b.json"]).exits(10);
