@@ -2,12 +2,14 @@
 //!
 //! A conversation of one step is run twice: over a [`Substitute`] that keeps its request, and, when the provider's answer is
 //! there, over one that gives it that answer. So requests, checks and results are the usual ones. What is submitted is
-//! in a [`Record`] first. Without the id of a batch, which a kill may have cost, the batch is looked for at the provider; if
-//! it is not there after some time, its conversations get the result `outcome-unknown` and are not submitted again by
-//! themselves. A run that would ask something else than what was submitted changes nothing.
+//! in a [`Record`] first. Without the id of a batch, which a kill may have cost, the batch is looked for at the provider. A
+//! batch that the provider does not show stays in the record, because another key or another base URL hides it, too: only
+//! the user gives it up. A run that would ask something else than what was submitted submits nothing new, and takes the
+//! results of those conversations that would ask the same.
 
 mod answers;
 mod calls;
+mod kept;
 mod lines;
 mod lookup;
 mod record;
@@ -109,12 +111,13 @@ pub(crate) fn refuse_pending(record: &Record) -> Result<(), Failure> {
         .hint("`--provider-batch --cancel-batch` cancels them"))
 }
 
-/// Submits, waits and writes results.
+/// Submits, waits and writes results. `failed` have failed in earlier runs and run again.
 pub(crate) async fn run(
     work: Work<'_>,
     plan: &Plan,
     record: Record,
     substitute: Arc<Substitute>,
+    failed: HashSet<String>,
 ) -> Result<(), Failure> {
     let settings = work.shared.settings;
     let Some(api) = BatchApi::of(&settings.model.endpoint, &settings.controls) else {
@@ -124,10 +127,15 @@ pub(crate) async fn run(
     let promised = record.open.iter().fold(Cost(0), |sum, one| sum.plus(one.estimate()));
     let done = work.input.of(State::Done).collect();
     let (began, places, seen) = (Instant::now(), HashMap::new(), Seen::default());
-    let mut run = Run { work, plan, record, substitute, calls, promised, done, began, places, seen };
-    let ended = run.all().await;
+    let (apart, kept) = (HashMap::new(), Vec::new());
+    let mut run =
+        Run { work, plan, record, substitute, calls, promised, done, began, places, seen, apart, kept };
+    let ended = run.all(&failed).await;
     if let Err(failure) = ended {
         let failure = run.with_hints(failure);
+        run.work.stop(failure);
+    }
+    if let Some(failure) = run.kept_failure() {
         run.work.stop(failure);
     }
     run.count();
@@ -149,6 +157,10 @@ struct Run<'r> {
     /// The place of each id in the input.
     places: HashMap<String, usize>,
     seen: Seen,
+    /// Conversations whose answers they cannot take, and why they cannot be built; `None` if they differ.
+    apart: HashMap<usize, Option<Failure>>,
+    /// The marks of batches that stay open at the end, and why.
+    kept: Vec<(String, Vec<Failure>)>,
 }
 
 /// What was seen and shown of batches so far.
@@ -156,10 +168,10 @@ struct Run<'r> {
 struct Seen {
     /// The progress of each that was shown last.
     progress: HashMap<String, u64>,
-    /// Those that were cancelled.
+    /// Those whose cancellation was accepted, or that need none.
     cancelled: HashSet<String>,
-    /// How often the list of the provider could not be read as a whole, by the mark of the batch that was looked for.
-    unread: HashMap<String, u32>,
+    /// When those of which something is missing are read again, by their marks, and the pause before that.
+    again: HashMap<String, (Instant, Duration)>,
     /// Lines of results that could not be read.
     odd_lines: usize,
 }
@@ -170,32 +182,27 @@ fn ends_run(failure: &Failure) -> bool {
 }
 
 impl Run<'_> {
-    async fn all(&mut self) -> Result<(), Failure> {
-        self.work.unknown()?;
+    async fn all(&mut self, failed: &HashSet<String>) -> Result<(), Failure> {
         self.places = self.work.input.places(self.work.template)?;
         self.record.belongs(&self.work.shared.settings.model.id, &self.places)?;
+        let submits = !self.plan.options.cancel && self.unchanged().await? && self.are_shown().await?;
+        if submits {
+            self.work.results.forget(failed)?;
+        } else {
+            self.done.extend(failed.iter().filter_map(|id| self.places.get(id)));
+        }
+        self.work.unknown()?;
         if self.plan.options.cancel {
             self.cancel_all().await?;
-            self.unchanged().await?;
-        } else {
-            self.unchanged().await?;
+        } else if submits {
             self.submit_open().await?;
         }
         self.wait().await?;
-        if self.plan.options.cancel && self.work.tally.left() > 0 {
+        if self.plan.options.cancel && self.record.open.is_empty() && self.work.tally.left() > 0 {
             let message = "the provider batches were cancelled";
             self.work.stop(Failure::new(Kind::Limit, "batch-canceled", message));
         }
         Ok(())
-    }
-
-    fn with_hints(&self, failure: Failure) -> Failure {
-        match self.record.open.is_empty() || failure.code == "pending-batch" {
-            true => failure,
-            false => failure
-                .hint("batches go on at the provider; the same command waits for their results")
-                .hint("`--cancel-batch` cancels them"),
-        }
     }
 
     /// Counts what was spent since the last time.
@@ -214,15 +221,17 @@ impl Run<'_> {
         self.plan.options.poll / FIRST_PAUSE
     }
 
-    /// Waits until nothing is open.
+    /// Waits until nothing is open but what stays so.
     async fn wait(&mut self) -> Result<(), Failure> {
         let longest = self.plan.options.poll;
         let mut pause = self.first_pause();
         loop {
             for submission in self.record.open.clone() {
-                self.look(&submission).await?;
+                if !self.is_kept(&submission) {
+                    self.look(&submission).await?;
+                }
             }
-            if self.record.open.is_empty() {
+            if self.record.open.iter().all(|one| self.is_kept(one)) {
                 return Ok(());
             }
             let left = self.plan.wait.saturating_sub(self.began.elapsed());

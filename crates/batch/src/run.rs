@@ -91,7 +91,7 @@ pub fn run(
     console.warn_all(settings.fallbacks.left_out.iter().cloned());
     console.note_understudy(&settings.model);
     let (results, known) = match &options.output {
-        Some(path) => Results::to_file(&world.cwd.join(path), options.retry_failed)?,
+        Some(path) => Results::to_file(&world.cwd.join(path), batch.retries())?,
         None => (Results::to_stdout(), Known::default()),
     };
     let record = results.path().map(Record::read).transpose()?;
@@ -139,6 +139,12 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
+    /// Whether failed conversations run again. A cancellation runs nothing.
+    fn retries(&self) -> bool {
+        let cancels = self.options.provider.as_ref().is_some_and(|provider| provider.cancel);
+        self.options.retry_failed && !cancels
+    }
+
     /// Whether each conversation is a session. Warns once if there is no place for sessions.
     fn saves(&self) -> bool {
         let saves = self.options.save_sessions;
@@ -219,12 +225,11 @@ impl Batch<'_> {
             None => {
                 connected.roster.searchable();
                 console.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
-                let failed_before = if options.retry_failed { 0 } else { failed.len() };
-                match options.retry_failed.then(|| results.forget(&failed)) {
+                // A provider batch has checks of its own before that.
+                let forgets = self.retries() && way.over_provider.is_none();
+                match forgets.then(|| results.forget(&failed)) {
                     Some(Err(failure)) => Err(failure),
-                    _ => {
-                        self.run(&settings, input, results, failed_before, (&connected, &contents, way)).await
-                    }
+                    _ => self.run(&settings, input, results, failed, (&connected, &contents, way)).await,
                 }
             }
         };
@@ -237,7 +242,7 @@ impl Batch<'_> {
         settings: &Settings,
         input: Input,
         results: Results,
-        failed_before: usize,
+        failed: HashSet<String>,
         (connected, contents, way): (&Connected, &Kept, Way),
     ) -> Result<(), Failure> {
         let Way { exit_code, over_provider } = way;
@@ -254,6 +259,7 @@ impl Batch<'_> {
             None => Arc::new(PacedWire { inner, gate: gate(model.endpoint.provider.as_str()) }),
         });
         let gate = gate(settings.model.endpoint.provider.as_str());
+        let failed_before = if self.retries() { 0 } else { failed.len() };
         let before = input.of(State::Done).count();
         let tally = Tally::new(input.len(), before, failed_before);
         let open: Vec<usize> = input.of(State::Open).collect();
@@ -286,7 +292,7 @@ impl Batch<'_> {
         let bar_length = tally.all;
         let work = Work { shared, input, results, tally, stopped, template, is_ordered };
         if let Some(((plan, record), substitute)) = over_provider.zip(substitute) {
-            return provider_batch::run(work, &plan, record, substitute).await;
+            return provider_batch::run(work, &plan, record, substitute, failed).await;
         }
         let schedule = Schedule::new(open, bounds);
         let bar = self.console.progress_bar(bar_length, "");

@@ -106,7 +106,7 @@ pub enum BatchOutcome {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BatchPage {
     pub batches: Vec<BatchStatus>,
-    /// Entries that are not batches, or could not be read.
+    /// Entries that are not batches, or could not be read. A page that others follow without a cursor counts as one more.
     pub skipped: usize,
     /// Cursor for [`BatchApi::list`], if there is another page.
     pub next: Option<String>,
@@ -286,7 +286,8 @@ impl<'e> BatchApi<'e> {
             serde_json::from_slice(body).map_err(|error| wrong("a list of batches", &error))?;
         let batches = list.data.iter().filter_map(|one| self.read_status(one.get().as_bytes()).ok());
         let batches: Vec<BatchStatus> = batches.collect();
-        let skipped = list.data.len() - batches.len();
+        let is_cut = list.has_more && list.last_id.is_none();
+        let skipped = list.data.len() - batches.len() + usize::from(is_cut);
         Ok(BatchPage { batches, skipped, next: list.last_id.filter(|_| list.has_more) })
     }
 }

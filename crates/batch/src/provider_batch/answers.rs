@@ -2,77 +2,80 @@
 
 use converse_engine::AttemptError;
 use converse_host::failure::{Failure, Kind};
-use converse_provider::{BatchEnd, BatchOutcome, BatchState, BatchStatus};
+use converse_provider::{BatchEnd, BatchOutcome, BatchState};
 
 use super::Run;
 use super::calls::is_absent;
+use super::kept::not_found;
 use super::record::Submission;
-use super::status::gone;
-use super::submit::ANOTHER;
 use super::substitute::{PartEnd, Reply, Unused};
 
-/// Times that results are read if some are missing.
-const MOST_READS: usize = 4;
 /// Lines of a file of results beside two for each part.
 const MOST_OTHERS: usize = 1000;
 /// Lines that are not results and are warned of, each by itself.
 const MOST_WARNINGS: usize = 10;
 
 impl Run<'_> {
-    /// Looks at a batch, and takes its results if it has ended.
+    /// Looks at a batch, and takes its results if it has ended. If some are missing, they are read again: a connection may
+    /// end early in a way that looks like the end of a file, and lines and files may come after the end of the batch.
     pub(super) async fn look(&mut self, submission: &Submission) -> Result<(), Failure> {
+        if self.rests(submission) {
+            return Ok(());
+        }
         let Some(status) = self.status(submission).await? else { return Ok(()) };
-        let end = match &status.state {
-            BatchState::Ended(end) => end.clone(),
-            BatchState::Running | BatchState::Canceling => {
-                if self.plan.options.cancel {
-                    self.cancel(&status).await?;
-                }
-                self.show(&status);
-                return Ok(());
-            }
+        if self.plan.options.cancel {
+            self.cancel(submission, &status).await?;
+        }
+        let BatchState::Ended(end) = &status.state else {
+            self.show(&status);
+            return Ok(());
         };
-        let has_all_files = self.read_all(submission, status.clone(), &end).await?;
-        for (number, (id, _)) in submission.parts.iter().enumerate() {
-            if self.open_job(id).is_some() {
-                let failure = if has_all_files { missing(&end) } else { gone(&status.id) };
-                self.answer(submission, number, PartEnd::Failed(failure)).await?;
+        let mut is_there = true;
+        for file in &status.files {
+            is_there &= self.read(submission, file).await?;
+        }
+        self.work.results.sync()?;
+        let is_refused = matches!(end, BatchEnd::Failed(_));
+        if self.is_awaited(submission) && !is_refused && self.may_come(submission)? {
+            return Ok(());
+        }
+        self.conclude(submission, end, is_there || is_refused).await
+    }
+
+    /// Gives a batch that has ended its last results, and closes it if each conversation has one.
+    async fn conclude(
+        &mut self,
+        submission: &Submission,
+        end: &BatchEnd,
+        is_read: bool,
+    ) -> Result<(), Failure> {
+        let mut why = Vec::new();
+        if self.is_awaited(submission) && !is_read {
+            let name = submission.name();
+            why.push(not_found(format!("the provider does not have all results of {name}, which has ended")));
+        } else {
+            for (number, (id, _)) in submission.parts.iter().enumerate() {
+                if self.awaited_job(id).is_some() {
+                    self.answer(submission, number, PartEnd::Failed(missing(end))).await?;
+                }
             }
+        }
+        why.extend(self.apart_failures(submission));
+        if !why.is_empty() {
+            self.keep(submission, why);
+            return Ok(());
         }
         self.work.results.sync()?;
         self.record.close(&submission.mark)
     }
 
-    /// Reads the results, again if some are missing: a connection may end early in a way that looks like the end of a
-    /// file, and lines and files may come after the end of the batch. Returns whether all files were there.
-    async fn read_all(
-        &mut self,
-        submission: &Submission,
-        mut status: BatchStatus,
-        end: &BatchEnd,
-    ) -> Result<bool, Failure> {
-        let mut pause = self.first_pause();
-        for reads in 1.. {
-            let mut is_there = true;
-            for file in &status.files {
-                is_there &= self.read(submission, file).await?;
-            }
-            let is_whole = submission.parts.iter().all(|(id, _)| self.open_job(id).is_none());
-            if is_whole || matches!(end, BatchEnd::Failed(_)) || reads >= MOST_READS {
-                return Ok(is_there);
-            }
-            self.calls.sleep(pause).await?;
-            pause *= 2;
-            let id = &status.id;
-            let later = self.calls.find(|api| api.status(id), |api, body| api.read_status(body)).await?;
-            status = later.filter(|later| !later.files.is_empty()).unwrap_or(status);
-        }
-        Ok(true)
-    }
-
-    /// Reads a file of results. If it breaks off, it is read again. Returns false if the provider does not have it.
+    /// Reads a file of results as far as they are awaited. If it breaks off, it is read again. Returns false if the provider
+    /// does not have it.
     async fn read(&mut self, submission: &Submission, file: &str) -> Result<bool, Failure> {
         for failures in 1.. {
+            if !self.is_awaited(submission) {
+                break;
+            }
             match self.read_once(submission, file).await? {
                 Ok(()) => break,
                 Err(cause) if is_absent(&cause) => return Ok(false),
@@ -90,6 +93,7 @@ impl Run<'_> {
         let interrupt = self.work.shared.interrupt;
         // Each part has one line, in one file or another.
         let most = 2 * submission.parts.len() + MOST_OTHERS;
+        let mut left = submission.parts.iter().filter(|(id, _)| self.awaited_job(id).is_some()).count();
         let mut lines = match self.calls.open(file, most).await {
             Ok(lines) => lines,
             Err(cause) => return Ok(Err(cause)),
@@ -108,7 +112,10 @@ impl Run<'_> {
             match self.calls.api.read_result(&line) {
                 Ok(result) => {
                     let Some(number) = submission.number(&result.id) else { continue };
-                    self.answer(submission, number, end_of(result.outcome)).await?;
+                    left -= usize::from(self.answer(submission, number, end_of(result.outcome)).await?);
+                    if left == 0 {
+                        return Ok(Ok(()));
+                    }
                 }
                 Err(_) if is_last => return Ok(Err(AttemptError::CutShort)),
                 Err(error) => self.warn_of_line(&format!("{file}: {error}")),
@@ -127,17 +134,24 @@ impl Run<'_> {
         }
     }
 
-    async fn answer(&mut self, submission: &Submission, number: usize, end: PartEnd) -> Result<(), Failure> {
-        let Some((id, of)) = submission.parts.get(number) else { return Ok(()) };
-        let Some(job) = self.open_job(id) else { return Ok(()) };
+    /// Gives a conversation its answer. Returns whether it was awaited.
+    async fn answer(
+        &mut self,
+        submission: &Submission,
+        number: usize,
+        end: PartEnd,
+    ) -> Result<bool, Failure> {
+        let Some((id, of)) = submission.parts.get(number) else { return Ok(false) };
+        let Some(job) = self.awaited_job(id) else { return Ok(false) };
         let line = self.work.line(job)?;
         self.substitute.reply(Reply { of: of.clone(), end });
         let outcome = self.work.shared.run(job, line, None).await;
         match self.substitute.unused() {
             None => self.take(outcome),
-            Some(Unused::Changed) => Err(self.record.differs(submission, id, ANOTHER)),
-            Some(Unused::NotAsked) => Err(self.unasked(submission, id, &outcome)),
-        }
+            Some(Unused::Changed) => self.set_apart(job, None),
+            Some(Unused::NotAsked) => self.set_apart(job, outcome.failure),
+        }?;
+        Ok(true)
     }
 }
 

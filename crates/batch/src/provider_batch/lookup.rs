@@ -15,8 +15,8 @@ use super::record::Submission;
 const MOST_PAGES: usize = 20;
 /// The clock of the provider may be behind by this.
 const SKEW: Duration = Duration::from_secs(600);
-/// Time after a submission in which the provider may not show the batch yet.
-const UNSEEN: Duration = Duration::from_secs(15 * 60);
+/// Time in which a provider may not show yet what it has: a batch that was submitted, or all results of one that has ended.
+pub(super) const UNSEEN: Duration = Duration::from_secs(15 * 60);
 /// Lines before the first result.
 const MOST_BLANK: usize = 100;
 /// Characters of a time up to its seconds.
@@ -39,8 +39,12 @@ pub(super) fn a_while_ago() -> String {
 
 /// Whether a submission is so recent that the provider may not show its batch yet.
 pub(super) fn is_recent(submission: &Submission) -> bool {
-    let since = submission.since.parse();
-    since.is_ok_and(|since| World::now().duration_since(since).unsigned_abs() < SKEW + UNSEEN)
+    age(&submission.since).is_some_and(|age| age < SKEW + UNSEEN)
+}
+
+/// The time between now and a time in RFC 3339.
+pub(super) fn age(since: &str) -> Option<Duration> {
+    since.parse().ok().map(|since| World::now().duration_since(since).unsigned_abs())
 }
 
 /// Looks for a batch in the list of the provider: by its mark, or by the ids of its parts, which are known once a batch

@@ -39,6 +39,9 @@ pub(crate) struct Submission {
     /// The provider's id; `None` if the record ends before it was known.
     #[serde(skip)]
     pub(crate) batch: Option<String>,
+    /// Since when something is missing that the provider may show late, in RFC 3339.
+    #[serde(skip)]
+    pub(crate) incomplete: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -48,7 +51,9 @@ enum Event {
     Submitting(Submission),
     /// The provider has it.
     Submitted { mark: String, batch: String },
-    /// Each of its parts has a result, or the provider does not have it.
+    /// Results are missing though it has ended, or it is looked for in a list that cannot be read as a whole.
+    Incomplete { mark: String, since: String },
+    /// Each of its parts has a result, or the provider has refused it.
     Closed { mark: String },
 }
 
@@ -58,10 +63,19 @@ impl Submission {
         format!("{mark}-{number}")
     }
 
+    fn found(&mut self, batch: &str) {
+        (self.batch, self.incomplete) = (Some(batch.to_owned()), None);
+    }
+
     /// Returns the number of the part with this id.
     pub(crate) fn number(&self, id: &str) -> Option<usize> {
         let number = id.strip_prefix(&self.mark)?.strip_prefix('-')?.parse().ok()?;
         (number < self.parts.len()).then_some(number)
+    }
+
+    /// What it is called in messages.
+    pub(crate) fn name(&self) -> &str {
+        self.batch.as_deref().unwrap_or("a batch")
     }
 
     pub(crate) fn estimate(&self) -> Cost {
@@ -102,8 +116,11 @@ impl Record {
             match serde_json::from_slice(&bytes) {
                 Ok(Event::Submitting(submission)) => open.push(submission),
                 Ok(Event::Submitted { mark, batch }) => {
+                    open.iter_mut().filter(|one| one.mark == mark).for_each(|one| one.found(&batch));
+                }
+                Ok(Event::Incomplete { mark, since }) => {
                     open.iter_mut().filter(|one| one.mark == mark).for_each(|one| {
-                        one.batch = Some(batch.clone());
+                        one.incomplete = Some(since.clone());
                     });
                 }
                 Ok(Event::Closed { mark }) => open.retain(|one| one.mark != mark),
@@ -137,7 +154,19 @@ impl Record {
     pub(crate) fn submitted(&mut self, mark: &str, batch: &str) -> Result<(), Failure> {
         self.write(&Event::Submitted { mark: mark.to_owned(), batch: batch.to_owned() })?;
         let named = self.open.iter_mut().find(|one| one.mark == mark);
-        named.into_iter().for_each(|one| one.batch = Some(batch.to_owned()));
+        named.into_iter().for_each(|one| one.found(batch));
+        Ok(())
+    }
+
+    /// Adds since when something is missing.
+    ///
+    /// # Errors
+    ///
+    /// As [`submitting`](Self::submitting).
+    pub(crate) fn incomplete(&mut self, mark: &str, since: &str) -> Result<(), Failure> {
+        self.write(&Event::Incomplete { mark: mark.to_owned(), since: since.to_owned() })?;
+        let named = self.open.iter_mut().find(|one| one.mark == mark);
+        named.into_iter().for_each(|one| one.incomplete = Some(since.to_owned()));
         Ok(())
     }
 
@@ -169,7 +198,7 @@ impl Record {
     /// What does not.
     pub(crate) fn belongs(&self, model: &str, places: &HashMap<String, usize>) -> Result<(), Failure> {
         for one in &self.open {
-            let batch = one.batch.as_deref().unwrap_or("a batch");
+            let batch = one.name();
             if one.model != model {
                 let message = format!("{batch} in `{}` is of the model `{}`", self.path.display(), one.model);
                 return Err(Failure::usage("pending-batch", message).hint(format!("-m {}", one.model)));
@@ -183,19 +212,6 @@ impl Record {
             }
         }
         Ok(())
-    }
-
-    /// The failure of a run that would ask something else than what is open. What was paid for stays.
-    pub(crate) fn differs(&self, submission: &Submission, id: &str, why: &str) -> Failure {
-        let batch = submission.batch.as_deref().unwrap_or("a batch");
-        let path = self.path.display();
-        let message =
-            format!("the conversation `{id}` of {batch} in `{path}` is not what was submitted: {why}");
-        Failure::usage("pending-batch", message)
-            .hint(
-                "to get the results: the options, the input and the version of converse that submitted them",
-            )
-            .hint(format!("to give the results up: `--cancel-batch`, and after that `rm '{path}'`"))
     }
 
     fn write(&mut self, event: &Event) -> Result<(), Failure> {
@@ -236,6 +252,7 @@ mod tests {
             estimate: Some(7),
             parts: vec![("a".to_owned(), "f".to_owned()), ("b\n".to_owned(), "g".to_owned())],
             batch: None,
+            incomplete: None,
         }
     }
 
@@ -248,10 +265,15 @@ mod tests {
             record.submitting(submission(mark)).unwrap();
         }
         record.submitted("m2", "batch_2").unwrap();
+        record.incomplete("m3", "2026-11-24T01:00:00Z").unwrap();
         record.close("m1").unwrap();
         let mut again = Record::read(&results).unwrap();
         assert_eq!(again.open, record.open);
         assert_eq!(again.open[0].batch.as_deref(), Some("batch_2"));
+        assert_eq!(again.open[1].incomplete.as_deref(), Some("2026-11-24T01:00:00Z"));
+        again.submitted("m3", "batch_3").unwrap();
+        assert_eq!(again.open[1].incomplete, None, "a batch that is found may be incomplete anew");
+        assert_eq!(Record::read(&results).unwrap().open, again.open);
         again.close("m2").unwrap();
         again.close("m3").unwrap();
         assert!(!again.path().exists());

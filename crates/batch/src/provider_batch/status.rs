@@ -1,23 +1,38 @@
 //! What became of a batch at its provider.
 
-use converse_host::failure::{Failure, Kind};
+use std::time::Duration;
+
+use converse_host::failure::Failure;
+use converse_host::world::World;
 use converse_provider::{BatchState, BatchStatus};
 use converse_text::wording::grouped;
+use tokio::time::Instant;
 
 use super::Run;
-use super::lookup::{self, Found};
+use super::kept::not_found;
+use super::lookup::{self, Found, UNSEEN};
 use super::record::Submission;
 
-/// Times that a batch is looked for in a list that cannot be read as a whole.
-const MOST_LOOKS: u32 = 5;
-
 impl Run<'_> {
-    /// Returns `None` if it is not known yet whether there is a batch, or if there is none.
+    /// Whether the provider shows all that is open, as far as that can be expected. To another account nothing is submitted.
+    pub(super) async fn are_shown(&mut self) -> Result<bool, Failure> {
+        for submission in self.record.open.clone() {
+            if !self.is_kept(&submission) {
+                self.status(&submission).await?;
+            }
+        }
+        Ok(self.kept.is_empty())
+    }
+
+    /// Returns `None` if it is not known yet whether there is a batch, or if the provider shows none: it is kept open then.
     pub(super) async fn status(&mut self, submission: &Submission) -> Result<Option<BatchStatus>, Failure> {
         let Some(id) = &submission.batch else { return self.looked_up(submission).await };
         let status = self.calls.find(|api| api.status(id), |api, body| api.read_status(body)).await?;
         if status.is_none() && !lookup::is_recent(submission) {
-            self.lose(submission, &gone(id))?;
+            self.keep(
+                submission,
+                vec![not_found(format!("the provider does not have {}", self.shown(submission)))],
+            );
         }
         Ok(status)
     }
@@ -33,32 +48,46 @@ impl Run<'_> {
             }
             Found::Perhaps => return Ok(None),
             Found::Nothing | Found::Unread if lookup::is_recent(submission) => return Ok(None),
-            Found::Unread => {
-                let looks = self.seen.unread.entry(submission.mark.clone()).or_default();
-                *looks += 1;
-                if *looks < MOST_LOOKS {
-                    return Ok(None);
-                }
-                "and the provider's list of batches cannot be read as a whole"
-            }
-            Found::Nothing => "and the provider does not list that batch",
+            Found::Unread if self.may_come(submission)? => return Ok(None),
+            Found::Unread => "the provider's list of batches cannot be read as a whole",
+            Found::Nothing => "the provider does not list it",
         };
-        let message = format!("an earlier run ended while it submitted a provider batch, {message}");
-        let failure = Failure::new(Kind::Limit, "outcome-unknown", message)
-            .hint("`--retry-failed` submits the conversation again");
-        self.lose(submission, &failure).map(|()| None)
+        let shown = self.shown(submission);
+        let message = format!("an earlier run ended while it submitted {shown}, and {message}");
+        self.keep(submission, vec![not_found(message)]);
+        Ok(None)
     }
 
-    /// Gives the conversations of a batch that the provider does not have this result.
-    fn lose(&mut self, submission: &Submission, failure: &Failure) -> Result<(), Failure> {
-        for (id, _) in &submission.parts {
-            let Some(job) = self.open_job(id) else { continue };
-            let line = self.work.shared.not_run(id, failure);
-            self.work.done(job, line, Some(failure))?;
-            self.done.insert(job);
-        }
-        self.work.results.sync()?;
-        self.record.close(&submission.mark)
+    fn shown(&self, submission: &Submission) -> String {
+        format!("{} of `{}`", submission.name(), self.record.path().display())
+    }
+
+    /// Whether what is missing of a batch may still come. It is looked for again after a pause then, with longer and longer
+    /// ones. The time counts over several runs.
+    pub(super) fn may_come(&mut self, submission: &Submission) -> Result<bool, Failure> {
+        let age = match &submission.incomplete {
+            Some(since) => lookup::age(since).unwrap_or(UNSEEN),
+            None => {
+                self.record.incomplete(&submission.mark, &World::now().to_string())?;
+                let minutes = UNSEEN.as_secs() / 60;
+                let name = submission.name();
+                self.note(&format!(
+                    "{name}: not all can be read yet; it is read again for {minutes} minutes"
+                ));
+                Duration::ZERO
+            }
+        };
+        let Some(left) = UNSEEN.checked_sub(age).filter(|left| !left.is_zero()) else { return Ok(false) };
+        let first = self.first_pause();
+        let before = self.seen.again.get(&submission.mark);
+        let pause = before.map_or(first, |(_, pause)| pause.saturating_mul(2)).min(left);
+        self.seen.again.insert(submission.mark.clone(), (Instant::now() + pause, pause));
+        Ok(true)
+    }
+
+    /// Whether a batch rests until it is read again.
+    pub(super) fn rests(&self, submission: &Submission) -> bool {
+        self.seen.again.get(&submission.mark).is_some_and(|(at, _)| Instant::now() < *at)
     }
 
     pub(super) fn show(&mut self, status: &BatchStatus) {
@@ -76,24 +105,32 @@ impl Run<'_> {
         }
         for submission in self.record.open.clone() {
             if let Some(status) = self.status(&submission).await? {
-                self.cancel(&status).await?;
+                self.cancel(&submission, &status).await?;
             }
         }
         Ok(())
     }
 
-    pub(super) async fn cancel(&mut self, status: &BatchStatus) -> Result<(), Failure> {
-        if matches!(status.state, BatchState::Running) && self.seen.cancelled.insert(status.id.clone()) {
-            self.calls.find(|api| api.cancel(&status.id), |api, body| api.read_status(body)).await?;
-            self.note(&format!("cancelled {}", status.id));
+    /// Cancels a batch that runs, once.
+    pub(super) async fn cancel(
+        &mut self,
+        submission: &Submission,
+        status: &BatchStatus,
+    ) -> Result<(), Failure> {
+        let id = &status.id;
+        if self.seen.cancelled.contains(id) {
+            return Ok(());
         }
+        if matches!(status.state, BatchState::Running) {
+            let accepted = self.calls.find(|api| api.cancel(id), |api, body| api.read_status(body)).await?;
+            if accepted.is_none() {
+                let message = format!("the provider does not have {}", self.shown(submission));
+                self.keep(submission, vec![not_found(message)]);
+                return Ok(());
+            }
+            self.note(&format!("cancelled {id}"));
+        }
+        self.seen.cancelled.insert(id.clone());
         Ok(())
     }
-}
-
-/// The failure of conversations whose batch the provider does not have.
-pub(super) fn gone(batch: &str) -> Failure {
-    let message = format!("the provider does not have {batch}: it was removed, or is of another account");
-    Failure::new(Kind::ProviderNonsense, "batch-gone", message)
-        .hint("`--retry-failed` submits the conversation again")
 }

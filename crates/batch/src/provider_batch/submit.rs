@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::calls::Uncreated;
 use super::record::Submission;
 use super::substitute::fingerprint;
-use super::{Run, ends_run, lookup};
+use super::{Run, lookup};
 use crate::conversation::Outcome;
 use crate::input::State;
 use crate::line::Line;
@@ -21,8 +21,6 @@ use crate::line::Line;
 /// Parts and bytes of one batch, if the provider does not want less: a batch is in memory until it is submitted.
 const MOST_PARTS: usize = 50_000;
 const MOST_BYTES: usize = 64 * 1024 * 1024;
-/// Why a conversation does not fit its part of a batch.
-pub(super) const ANOTHER: &str = "it would ask something else now";
 /// Bytes around the body of a part.
 const PART_OVERHEAD: usize = 256;
 /// Bytes of a request for one token, by and large.
@@ -81,35 +79,35 @@ impl Run<'_> {
         self.substitute.take_request().ok_or_else(|| Box::new(outcome))
     }
 
-    /// Checks that the open conversations of all batches would ask what was submitted, before anything else happens.
+    /// Returns whether the open conversations of all batches would ask what was submitted. If not, nothing new is submitted.
+    /// A batch in which none would is not waited for.
     ///
     /// # Errors
     ///
-    /// One would not, or the run is interrupted. Nothing is closed then.
-    pub(super) async fn unchanged(&mut self) -> Result<(), Failure> {
+    /// The run is interrupted, or the input has changed.
+    pub(super) async fn unchanged(&mut self) -> Result<bool, Failure> {
+        let mut is_same = true;
         for submission in self.record.open.clone() {
             for (id, of) in &submission.parts {
                 let Some(job) = self.open_job(id) else { continue };
                 let line = self.work.line(job)?;
                 match self.request(job, line).await {
                     Ok(body) if fingerprint(&body) == *of => {}
-                    Ok(_) => return Err(self.record.differs(&submission, id, ANOTHER)),
-                    Err(outcome) => return Err(self.unasked(&submission, id, &outcome)),
+                    Ok(_) => self.set_apart(job, None)?,
+                    Err(outcome) => self.set_apart(job, outcome.failure)?,
                 }
             }
-        }
-        Ok(())
-    }
-
-    /// The failure of a run in which an open conversation ended before its request.
-    pub(super) fn unasked(&self, submission: &Submission, id: &str, outcome: &Outcome) -> Failure {
-        match &outcome.failure {
-            Some(failure) if ends_run(failure) => failure.clone(),
-            failure => {
-                let why = failure.as_ref().map_or("it asks nothing", |failure| failure.message.as_str());
-                self.record.differs(submission, id, why)
+            let failures = self.apart_failures(&submission);
+            is_same &= failures.is_empty();
+            if self.is_awaited(&submission) {
+                // What is attached may be there again when the answer comes.
+                self.apart.clear();
+                failures.iter().for_each(|failure| self.warn(failure));
+            } else {
+                self.keep(&submission, failures);
             }
         }
+        Ok(is_same)
     }
 
     /// Returns what a request may cost at most, as far as that can be estimated.
@@ -165,6 +163,7 @@ impl Run<'_> {
             estimate: chunk.estimate.map(|cost| cost.0),
             parts,
             batch: None,
+            incomplete: None,
         })?;
         let status = match self.calls.create(request).await {
             Ok(status) => status,

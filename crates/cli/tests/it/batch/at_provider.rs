@@ -39,13 +39,35 @@ fn is_untouched(env: &TestEnv, vendor: &Vendor) {
 /// Submits, and leaves the batch when it was looked at once.
 fn submit_and_leave(vendor: &Vendor, env: &TestEnv) {
     vendor.state().patience = usize::MAX;
+    let batch = format!("batch_{}", vendor.state().batches.len());
     let mut child = env.command([&ARGS[..], &["-m", vendor.model()]].concat()).spawn().unwrap();
-    wait_until("a look", || vendor.state().requests.iter().any(|named| named.ends_with("batch_0")));
+    wait_until("a look", || vendor.state().requests.iter().any(|named| named.ends_with(&batch)));
     child.kill().unwrap();
     wait(child);
 }
 
-/// As if what is open was submitted long ago.
+/// Runs until something of the batch is missing, and leaves it then.
+fn leave_incomplete(vendor: &Vendor, env: &TestEnv) {
+    let mut child = env.command([&ARGS[..], &["-m", vendor.model()]].concat()).spawn().unwrap();
+    let record = env.path("work/out.jsonl.batches");
+    let is_incomplete =
+        || std::fs::read_to_string(&record).is_ok_and(|text| text.contains("\"incomplete\",\"mark\""));
+    wait_until("something that is missing", is_incomplete);
+    child.kill().unwrap();
+    wait(child);
+}
+
+/// The provider does not show the batch, which is kept until the user gives it up.
+#[track_caller]
+fn is_kept(ran: &Ran, env: &TestEnv) {
+    assert!(ran.stderr.contains("error[batch-not-found]: "), "{}", ran.stderr);
+    for hint in ["another base URL", "rm '"] {
+        assert!(ran.stderr.contains(hint), "{}", ran.stderr);
+    }
+    assert!(has_record(env));
+}
+
+/// As if what is open was submitted long ago, and what is missing was missing since.
 fn age(env: &TestEnv) {
     let path = env.path("work/out.jsonl.batches");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -63,35 +85,53 @@ fn age(env: &TestEnv) {
 fn results_come_in_any_order_and_each_kind_of_end_is_reported_as_what_it_is() {
     for vendor in Vendor::all() {
         let env = vendor.env();
-        write(&env, &["a", "errors", "b", "expires", "nothing"]);
+        write(&env, &["a", "errors", "b", "expires"]);
         vendor.state().patience = 2;
         let ran = run(&vendor, &env, &["--keep-order"]).exits(10);
         let results = results(&env);
-        assert_eq!(ids(&results), ["a", "errors", "b", "expires", "nothing"]);
+        assert_eq!(ids(&results), ["a", "errors", "b", "expires"]);
         for id in ["a", "b"] {
             assert_eq!((&of(&results, id)["answer"], &of(&results, id)["exit"]), (&json!(id), &json!(0)));
             // 15 tokens at half of 100 dollars a million.
             assert_eq!(of(&results, id)["cost"], json!(0.00075), "{}", of(&results, id));
             assert_eq!(of(&results, id)["milliseconds"], Value::Null);
         }
-        for (id, reason, exit) in
-            [("errors", "rejected", 6), ("expires", "batch-expired", 5), ("nothing", "batch-incomplete", 6)]
-        {
+        for (id, reason, exit) in [("errors", "rejected", 6), ("expires", "batch-expired", 5)] {
             assert_eq!(
                 (&of(&results, id)["reason"], &of(&results, id)["exit"]),
                 (&json!(reason), &json!(exit))
             );
             assert!(ran.stderr.contains(&format!("\n  1 {reason}\n")), "{}", ran.stderr);
         }
-        assert!(ran.stderr.contains("5 conversations submitted as batch_0\n"), "{}", ran.stderr);
-        assert!(ran.stderr.contains("2 answered, 3 failed; 0.0015 USD"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("4 conversations submitted as batch_0\n"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("2 answered, 2 failed; 0.0015 USD"), "{}", ran.stderr);
         assert!(!has_record(&env));
         // Nothing is left to do; failed ones are submitted again only if that is wanted.
         run(&vendor, &env, &[]).exits(10);
         assert_eq!(vendor.state().batches.len(), 1);
         run(&vendor, &env, &["--retry-failed"]).exits(10);
-        assert_eq!(vendor.state().batches[1].parts.len(), 3);
-        each_once(&super::results(&env), 5);
+        assert_eq!(vendor.state().batches[1].parts.len(), 2);
+        each_once(&super::results(&env), 4);
+        vendor.is_content();
+    }
+}
+
+#[test]
+fn a_result_is_missing_only_if_it_has_not_come_for_a_long_time() {
+    for vendor in Vendor::all() {
+        let env = vendor.env();
+        write(&env, &["a", "nothing"]);
+        leave_incomplete(&vendor, &env);
+        assert_eq!(ids(&results(&env)), ["a"]);
+        // However short the pauses are.
+        let ran = run(&vendor, &env, &["--deadline", "0.1"]).exits(7);
+        assert!(has_record(&env) && !ran.stderr.contains("batch-incomplete"), "{}", ran.stderr);
+        age(&env);
+        let ran = run(&vendor, &env, &[]).exits(10);
+        assert!(ran.stderr.contains("\n  1 batch-incomplete\n"), "{}", ran.stderr);
+        assert_eq!(of(&results(&env), "nothing")["exit"], 6);
+        each_once(&results(&env), 2);
+        assert!(!has_record(&env));
         vendor.is_content();
     }
 }
@@ -127,30 +167,96 @@ fn a_batch_of_other_questions_or_options_is_kept() {
         write(&env, &["a", "b"]);
         submit_and_leave(&vendor, &env);
         vendor.state().patience = 0;
-        let refused = |more: &[&str]| {
+        let refused = |more: &[&str], named: &str| {
             let ran = run(&vendor, &env, more).exits(2);
-            let message = "error[pending-batch]: the conversation `a` of batch_0 in `out.jsonl.batches` is not what was";
-            let message = message.replace("out.jsonl", &env.path("work/out.jsonl").display().to_string());
-            assert!(ran.stderr.contains(&message), "{}", ran.stderr);
+            let message = format!("error[pending-batch]: the {named} not what was submitted");
+            let path = env.path("work/out.jsonl.batches").display().to_string();
+            assert!(ran.stderr.replace(&path, "PATH").contains(&message), "{}", ran.stderr);
             for hint in ["the version of converse that submitted them", "rm '"] {
                 assert!(ran.stderr.contains(hint), "{}", ran.stderr);
             }
             assert!(!ran.stderr.contains("the same command"), "{}", ran.stderr);
-            is_untouched(&env, &vendor);
+            ran
         };
-        refused(&["--max-output-tokens", "77"]);
-        let lines = [json!({ "id": "a", "prompt": "other" }), json!({ "id": "b", "prompt": "b" })];
+        let one = "conversation `a` of batch_0 in `PATH` is";
+        refused(&["--max-output-tokens", "77"], "conversations `a`, `b` of batch_0 in `PATH` are");
+        is_untouched(&env, &vendor);
+        // What would ask the same is answered. Nothing new is submitted.
+        let lines = [("a", "other"), ("b", "b"), ("c", "c")];
+        let lines = lines.map(|(id, prompt)| format!("{}\n", json!({ "id": id, "prompt": prompt })));
+        env.write("work/in.jsonl", &lines.concat());
+        refused(&[], one);
+        assert_eq!((ids(&results(&env)), vendor.state().batches.len()), (vec!["b"], 1));
+        assert!(has_record(&env));
+        refused(&["--max-output-tokens", "77"], one);
+        let ran = refused(&["--cancel-batch"], one);
+        assert!(ran.stderr.contains("what is open is cancelled; to give it up: `rm '"), "{}", ran.stderr);
+        write(&env, &["a", "b", "c"]);
+        run(&vendor, &env, &[]).exits(0);
+        each_once(&results(&env), 3);
+        assert_eq!(of(&results(&env), "a")["answer"], "a");
+        assert!(!has_record(&env));
+        vendor.is_content();
+    }
+}
+
+#[test]
+fn a_cancelled_batch_of_other_questions_is_kept() {
+    for vendor in Vendor::all() {
+        let env = vendor.env();
+        write(&env, &["a", "b"]);
+        submit_and_leave(&vendor, &env);
+        let lines = [json!({ "id": "a", "prompt": "a" }), json!({ "id": "b", "prompt": "other" })];
         env.write("work/in.jsonl", &lines.map(|line| format!("{line}\n")).concat());
-        refused(&[]);
-        // A cancellation is sent, and what was answered before stays for the options that asked.
-        vendor.state().patience = usize::MAX;
-        refused(&["--cancel-batch"]);
+        let ran = run(&vendor, &env, &["--cancel-batch"]).exits(2);
+        assert!(ran.stderr.contains("what is open is cancelled; to give it up: `rm '"), "{}", ran.stderr);
+        assert_eq!(of(&results(&env), "a")["reason"], "batch-canceled");
         write(&env, &["a", "b"]);
         run(&vendor, &env, &["--cancel-batch"]).exits(10);
         assert_eq!(of(&results(&env), "b")["answer"], "b");
         assert!(!has_record(&env));
         let cancels = |named: &&String| named.ends_with("/cancel");
         assert_eq!(vendor.state().requests.iter().filter(cancels).count(), 1);
+        vendor.is_content();
+    }
+}
+
+/// Without its id a batch cannot be cancelled, so it goes on and costs.
+#[test]
+fn a_batch_that_was_not_cancelled_is_not_given_up() {
+    for vendor in Vendor::all() {
+        let env = vendor.env();
+        write(&env, &["a"]);
+        let mut lost = error(500, "api_error", "odd");
+        (lost.cut_at, lost.status) = (Some(3), 200);
+        let creation = vendor.creation();
+        vendor.state().faults.push_back((creation, true, lost));
+        run(&vendor, &env, &[]).exits(5);
+        env.write("work/in.jsonl", &format!("{}\n", json!({ "id": "a", "prompt": "other" })));
+        vendor.state().unlisted = usize::MAX;
+        for (deadline, code) in [("0.05", 7), ("60", 2)] {
+            let ran = run(&vendor, &env, &["--cancel-batch", "--deadline", deadline]).exits(code);
+            assert!(ran.stderr.contains("a batch could not be cancelled"), "{}", ran.stderr);
+            assert!(has_record(&env) && !ran.stderr.contains("rm '"), "{}", ran.stderr);
+            age(&env);
+        }
+        vendor.state().unlisted = 0;
+        vendor.state().batches[0].looked_at();
+        let ran = run(&vendor, &env, &["--cancel-batch"]).exits(2);
+        assert!(ran.stderr.contains("what is open is cancelled; to give it up: `rm '"), "{}", ran.stderr);
+        vendor.is_content();
+    }
+}
+
+/// The rest is not worth waiting for.
+#[test]
+fn what_comes_after_the_last_result_is_not_read() {
+    for vendor in Vendor::all() {
+        let env = vendor.env();
+        write(&env, &["a", "b"]);
+        vendor.state().tail = "{}\n".repeat(5000);
+        run(&vendor, &env, &[]).exits(0);
+        each_once(&results(&env), 2);
         vendor.is_content();
     }
 }
@@ -176,7 +282,10 @@ fn an_attachment_that_changes_while_a_run_waits_loses_nothing() {
             vendor.state().batches[0].looked_at();
             vendor.state().patience = 0;
             let ran = wait(child).exits(2);
-            assert!(ran.stderr.contains("error[pending-batch]: the conversation `a` of"), "{}", ran.stderr);
+            let message =
+                if change.is_some() { "is not what was submitted" } else { "cannot be asked again: " };
+            assert!(ran.stderr.contains("]: the conversation `a` of batch_0"), "{}", ran.stderr);
+            assert!(ran.stderr.contains(message), "{}", ran.stderr);
             is_untouched(&env, &vendor);
             std::fs::write(&file, "one").unwrap();
         }
@@ -211,7 +320,7 @@ fn a_batch_without_its_id_is_found_and_never_submitted_twice() {
 }
 
 #[test]
-fn a_batch_that_the_provider_does_not_have_is_unknown_until_it_is_submitted_again() {
+fn a_batch_that_the_provider_does_not_list_is_submitted_again_only_by_the_user() {
     for vendor in Vendor::all() {
         let env = vendor.env();
         write(&env, &["a", "b"]);
@@ -221,10 +330,12 @@ fn a_batch_that_the_provider_does_not_have_is_unknown_until_it_is_submitted_agai
         run(&vendor, &env, &["--deadline", "0.05"]).exits(7);
         assert!(has_record(&env) && results(&env).is_empty());
         age(&env);
-        let ran = run(&vendor, &env, &[]).exits(10);
-        assert!(ran.stderr.contains("\n  2 outcome-unknown\n"), "{}", ran.stderr);
-        assert_eq!(vendor.state().batches.len(), 0);
-        run(&vendor, &env, &["--retry-failed"]).exits(0);
+        for more in [&[][..], &["--retry-failed"]] {
+            is_kept(&run(&vendor, &env, more).exits(2), &env);
+            assert!(results(&env).is_empty() && vendor.state().batches.is_empty());
+        }
+        std::fs::remove_file(env.path("work/out.jsonl.batches")).unwrap();
+        run(&vendor, &env, &[]).exits(0);
         each_once(&results(&env), 2);
         vendor.is_content();
     }
@@ -233,48 +344,58 @@ fn a_batch_that_the_provider_does_not_have_is_unknown_until_it_is_submitted_agai
 /// The batch may be among those that were not read.
 #[test]
 fn a_list_that_cannot_be_read_as_a_whole_is_read_again() {
-    for (list, pages) in [(Listing::Odd, 1), (Listing::Endless, 20)] {
+    for (list, pages) in [(Listing::Odd, 1), (Listing::Cut, 1), (Listing::Endless, 20)] {
         for vendor in Vendor::all() {
             let env = vendor.env();
             write(&env, &["a"]);
             vendor.fault(vendor.creation(), error(500, "api_error", "odd"));
             run(&vendor, &env, &[]).exits(5);
             age(&env);
-            vendor.state().requests.clear();
             vendor.state().list = list;
-            run(&vendor, &env, &[]).exits(10);
-            let results = results(&env);
-            assert_eq!(of(&results, "a")["reason"], "outcome-unknown");
-            let message = of(&results, "a")["error"]["message"].as_str().unwrap();
-            assert!(message.ends_with("list of batches cannot be read as a whole"), "{message}");
-            assert_eq!(vendor.state().requests.len(), 5 * pages);
+            leave_incomplete(&vendor, &env);
+            age(&env);
+            vendor.state().requests.clear();
+            let ran = run(&vendor, &env, &[]).exits(2);
+            is_kept(&ran, &env);
+            assert!(ran.stderr.contains("list of batches cannot be read as a whole"), "{}", ran.stderr);
+            assert!(results(&env).is_empty());
+            assert!(vendor.state().requests.len() >= pages);
             vendor.is_content();
         }
     }
 }
 
+/// The key of another account hides a batch that goes on and costs.
 #[test]
-fn a_batch_or_results_that_the_provider_has_no_more_are_reported_and_can_be_retried() {
+fn a_batch_or_results_that_the_provider_does_not_show_are_kept() {
     for vendor in Vendor::all() {
         let env = vendor.env();
         write(&env, &["a", "b"]);
         submit_and_leave(&vendor, &env);
-        vendor.state().batches.clear();
+        let hidden = std::mem::take(&mut vendor.state().batches);
         // Not every answer of a provider shows a new batch.
         run(&vendor, &env, &["--deadline", "0.05"]).exits(7);
         assert!(has_record(&env) && results(&env).is_empty());
         age(&env);
-        let ran = run(&vendor, &env, &[]).exits(10);
-        assert!(ran.stderr.contains("\n  2 batch-gone\n"), "{}", ran.stderr);
-        assert_eq!(of(&results(&env), "a")["exit"], 6);
-        assert!(!has_record(&env));
-        vendor.state().patience = 0;
-        for _ in 0..4 {
-            vendor.fault(vendor.download(), error(404, "not_found_error", "no such file"));
+        // Nothing is submitted to the other account either.
+        write(&env, &["a", "b", "c"]);
+        for more in [&[][..], &["--retry-failed"]] {
+            is_kept(&run(&vendor, &env, more).exits(2), &env);
+            assert!(results(&env).is_empty() && vendor.state().batches.is_empty());
         }
-        let ran = run(&vendor, &env, &["--retry-failed"]).exits(10);
-        assert!(ran.stderr.contains("\n  2 batch-gone\n"), "{}", ran.stderr);
-        run(&vendor, &env, &["--retry-failed"]).exits(0);
+        write(&env, &["a", "b"]);
+        let ran = run(&vendor, &env, &["--cancel-batch"]).exits(2);
+        assert!(ran.stderr.contains("batch_0 could not be cancelled"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("rm '"), "{}", ran.stderr);
+        vendor.state().batches = hidden;
+        vendor.state().patience = 0;
+        vendor.state().is_without_results = true;
+        leave_incomplete(&vendor, &env);
+        age(&env);
+        is_kept(&run(&vendor, &env, &[]).exits(2), &env);
+        is_untouched(&env, &vendor);
+        vendor.state().is_without_results = false;
+        run(&vendor, &env, &[]).exits(0);
         each_once(&results(&env), 2);
         vendor.is_content();
     }

@@ -55,6 +55,10 @@ pub(super) struct State {
     /// The next lists show no batch.
     pub(super) unlisted: usize,
     pub(super) list: Listing,
+    /// Results are not there any more.
+    pub(super) is_without_results: bool,
+    /// What comes after the last result.
+    pub(super) tail: String,
 }
 
 /// What lists of batches are like.
@@ -64,6 +68,8 @@ pub(super) enum Listing {
     Whole,
     /// With an entry that cannot be read.
     Odd,
+    /// There is more, and nothing says where.
+    Cut,
     /// Each page has another one after it.
     Endless,
 }
@@ -184,7 +190,8 @@ fn answer(dialect: Dialect, state: &mut State, request: &Request, fate: &dyn Fn(
             }
             let is_endless = state.list == Listing::Endless;
             let last = is_endless.then_some("batch_x");
-            ok(&json!({ "data": data, "has_more": is_endless, "first_id": null, "last_id": last }))
+            let has_more = is_endless || state.list == Listing::Cut;
+            ok(&json!({ "data": data, "has_more": has_more, "first_id": null, "last_id": last }))
         }
         ("GET", ["batches", id]) => {
             let patience = state.patience;
@@ -201,6 +208,9 @@ fn answer(dialect: Dialect, state: &mut State, request: &Request, fate: &dyn Fn(
             let batch = state.batches.iter_mut().find(|batch| batch.id == *id).unwrap();
             batch.is_cancelled = true;
             ok(&shown(dialect, batch, patience))
+        }
+        ("GET", ["batches", _, "results"] | ["files", _, "content"]) if state.is_without_results => {
+            error(404, "not_found_error", "no such file")
         }
         ("GET", ["batches", id, "results"]) => cut(state, results(dialect, state, id, true, fate)),
         ("GET", ["files", file, "content"]) => {
@@ -380,7 +390,7 @@ fn results(
         };
         lines.push_str(&format!("{line}\n"));
     }
-    Answer::new(200, "application/octet-stream", lines)
+    Answer::new(200, "application/octet-stream", lines + &state.tail)
 }
 
 /// The last words of the user.
