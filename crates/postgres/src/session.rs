@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use converse_session::storage::{
@@ -10,7 +11,7 @@ use converse_session::storage::{
 };
 use converse_session::{Holder, SessionError, Uuid};
 
-use crate::connection::{Database, bytes, flag, seconds, text, time, uuid};
+use crate::connection::{Database, bytes, flag, int, seconds, text, time, uuid};
 use crate::file::{DatabaseFile, Source};
 use crate::lease::Lease;
 use crate::storage::{UNFINISHED, unreadable};
@@ -32,13 +33,22 @@ pub(crate) struct PostgresSession {
     /// Not yet published by this process.
     staged: bool,
     dir: PathBuf,
+    /// This handle has inserted it.
+    begun: bool,
+    /// The epoch of the last lease that was taken here; 0 before.
+    epoch: AtomicI64,
 }
 
 impl PostgresSession {
     pub(crate) fn new(database: Arc<Database>, id: Uuid, staged: bool) -> Self {
         let name = if staged { format!("{UNFINISHED}{id}") } else { id.to_string() };
         let dir = database.address().label().join(name);
-        Self { database, id, staged, dir }
+        Self { database, id, staged, dir, begun: false, epoch: AtomicI64::new(0) }
+    }
+
+    /// A session that the caller has just inserted.
+    pub(crate) fn begun(self) -> Self {
+        Self { begun: true, ..self }
     }
 
     fn take(&self) -> Result<Lease, SessionError> {
@@ -47,6 +57,7 @@ impl PostgresSession {
         let taken = self.database.rows(TAKE, vec![uuid(self.id), time(now), seconds(lease)]);
         if let Some(row) = taken.map_err(failed)?.first() {
             let epoch = row.try_get(0).map_err(unreadable).map_err(failed)?;
+            self.epoch.store(epoch, Ordering::Relaxed);
             return Ok(Lease::new(self.database.clone(), self.id, epoch, self.dir.clone()));
         }
         match self.database.rows(HOLDER, vec![uuid(self.id)]).map_err(failed)?.first() {
@@ -176,9 +187,14 @@ impl SessionStorage for PostgresSession {
     }
 
     fn abandon(&self) {
-        let sql = "DELETE FROM converse.sessions WHERE id = $1 AND (length = 0 OR NOT published)";
-        // What stays is an empty session, or litter.
-        let _ = self.database.execute(sql, vec![uuid(self.id)]);
+        if !self.begun {
+            return;
+        }
+        // Nobody has taken the lease since: that would have raised the epoch.
+        let sql = "DELETE FROM converse.sessions
+            WHERE id = $1 AND epoch = $2 AND (NOT published OR ($3 AND length = 0))";
+        let params = vec![uuid(self.id), int(self.epoch.load(Ordering::Relaxed)), flag(!self.staged)];
+        let _ = self.database.execute(sql, params);
     }
 }
 

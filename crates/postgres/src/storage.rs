@@ -94,7 +94,7 @@ impl Storage for Postgres {
                 let (path, source) = (at.dir().to_owned(), io::ErrorKind::AlreadyExists.into());
                 Err(SessionError::Io { path, source })
             }
-            _ => Ok(Arc::new(at)),
+            _ => Ok(Arc::new(at.begun())),
         }
     }
 

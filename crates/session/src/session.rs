@@ -129,9 +129,12 @@ impl Session {
         self.at.dir()
     }
 
-    /// Removes a session whose creation failed.
-    pub(crate) fn abandon(&self) {
-        self.at.abandon();
+    /// Gives the lock back and removes the session, whose creation failed.
+    pub(crate) fn abandon(mut self) {
+        self.tally.noted();
+        let at = self.at.clone();
+        drop(self);
+        at.abandon();
     }
 
     fn name(&mut self) {

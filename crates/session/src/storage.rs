@@ -227,7 +227,10 @@ pub trait SessionStorage: fmt::Debug + Send + Sync {
     /// Returns whether a process holds the lock.
     fn is_in_use(&self) -> bool;
 
-    /// Removes a session that was begun and whose creation failed.
+    /// Removes a session whose creation failed, if this handle began it ([`Storage::begin`]) and nobody else holds the lock
+    /// or has taken it since. A session that was staged is removed until it is published, another one until it has a
+    /// message. A publication may have succeeded although it returned an error. Best effort: what stays is litter, or a
+    /// session without messages.
     fn abandon(&self);
 
     /// Returns the faults of the place itself, such as permissions that are too wide.

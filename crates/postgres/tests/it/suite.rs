@@ -35,6 +35,7 @@ const CASES: &[Case] = &[
     ("what is deleted is gone", deleted),
     ("garbage is found and removed", garbage),
     ("a session without messages vanishes", fleeting),
+    ("only what was begun here is abandoned", abandoned),
     ("figures are counted", figures),
     ("what was cut off is written again", cut_off),
 ];
@@ -391,4 +392,36 @@ fn cut_off(storage: &Arc<dyn Storage>) {
     journal.write(b"three\n").unwrap();
     journal.sync().unwrap();
     assert_eq!(read(&*at, JOURNAL), [whole.as_slice(), b"three\n"].concat());
+}
+
+fn abandoned(storage: &Arc<dyn Storage>) {
+    session(storage, id(1), &["hello"]);
+    storage.session(id(1)).abandon();
+    // Published, and the creator does not know that.
+    let at = storage.begin(id(2), true).unwrap();
+    let lock = at.lock().unwrap();
+    lock.create_journal().unwrap().write(b"{}\n").unwrap();
+    lock.publish().unwrap();
+    drop(lock);
+    at.abandon();
+    // Taken by another process as soon as it existed.
+    let begun = storage.begin(id(3), false).unwrap();
+    let other = storage.session(id(3));
+    let lock = other.lock().unwrap();
+    begun.abandon();
+    lock.create_journal().unwrap().write(b"{}\n{}\n").unwrap();
+    drop(lock);
+    begun.abandon();
+    assert_eq!(storage.ids().unwrap(), [id(1), id(2), id(3)]);
+    let staged = storage.begin(id(4), true).unwrap();
+    let lock = staged.lock().unwrap();
+    lock.create_journal().unwrap().write(b"{}\n{}\n").unwrap();
+    drop(lock);
+    let plain = storage.begin(id(5), false).unwrap();
+    drop(plain.lock().unwrap());
+    for failed in [staged, plain, storage.begin(id(6), false).unwrap()] {
+        failed.abandon();
+        assert!(!failed.exists().unwrap());
+    }
+    assert_eq!((storage.ids().unwrap().len(), storage.litter().len()), (3, 0));
 }

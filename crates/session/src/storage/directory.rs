@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::session_directory::Begun;
 use super::{SessionDirectory, SessionStorage, Storage, is_missing};
 use crate::lock::{Lock, is_in_use};
 use crate::{SessionError, files, list_index};
@@ -52,14 +53,19 @@ impl Storage for Directory {
     }
 
     fn begin(&self, id: Uuid, staged: bool) -> Result<Arc<dyn SessionStorage>, SessionError> {
-        let dir = self.dir.join(if staged { format!("{UNFINISHED}{id}") } else { id.to_string() });
+        let (name, begun) = match staged {
+            true => (format!("{UNFINISHED}{id}"), Begun::Staged),
+            false => (id.to_string(), Begun::Published),
+        };
+        let dir = self.dir.join(name);
         let mut left = BEGINNINGS;
         loop {
             left -= 1;
             match self.make(&dir) {
                 Err(SessionError::Io { source, .. }) if left > 0 && is_missing(&source) => {}
                 made => {
-                    return made.map(|()| Arc::new(SessionDirectory::new(dir)) as Arc<dyn SessionStorage>);
+                    return made
+                        .map(|()| Arc::new(SessionDirectory::begun(dir, begun)) as Arc<dyn SessionStorage>);
                 }
             }
         }
@@ -118,10 +124,15 @@ pub(super) fn publish(unfinished: &Path) -> Result<(), SessionError> {
 
 /// Renames a session's directory, so that it is no longer a session, and returns the new path.
 pub(super) fn doom(dir: &Path) -> Result<PathBuf, SessionError> {
-    let (all, id) = (dir.parent().unwrap_or(dir), dir.file_name().unwrap_or_default());
-    let doomed = all.join(format!("{DELETED}{}", id.to_string_lossy()));
+    let (all, doomed) = (dir.parent().unwrap_or(dir), doomed(dir));
     let renamed = fs::rename(dir, &doomed).and_then(|()| files::sync_dir(all));
     renamed.map(|()| doomed).map_err(SessionError::io(dir))
+}
+
+/// Returns the path of a session's directory after it was renamed for its deletion.
+pub(super) fn doomed(dir: &Path) -> PathBuf {
+    let id = dir.file_name().unwrap_or_default().to_string_lossy();
+    dir.with_file_name(format!("{DELETED}{id}"))
 }
 
 fn entries(dir: &Path) -> Result<Vec<DirEntry>, SessionError> {

@@ -9,23 +9,46 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 
-use super::directory::{doom, gone, names, publish, remove};
+use super::directory::{doom, doomed, gone, names, publish, remove};
 use super::{
     Appendable, Area, CONTENT, JOURNAL, JournalState, SessionLock, SessionStorage, StoredFile, is_missing,
 };
 use crate::files::{self, Durability, Replace};
 use crate::lock::{Lock, is_in_use};
-use crate::{Fault, SessionError, witness};
+use crate::{Fault, SessionError, journal, witness};
 
 /// The directory of one session.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionDirectory {
     dir: PathBuf,
+    begun: Option<Begun>,
+}
+
+/// How this handle has begun the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begun {
+    /// Under a name that only its creator uses.
+    Staged,
+    Published,
 }
 
 impl SessionDirectory {
     pub(crate) fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into() }
+        Self { dir: dir.into(), begun: None }
+    }
+
+    /// A session that the caller has just made.
+    pub(super) fn begun(dir: PathBuf, begun: Begun) -> Self {
+        Self { dir, begun: Some(begun) }
+    }
+
+    /// Returns whether the journal is readable and has a message, or may have one.
+    fn may_have_messages(&self) -> bool {
+        match self.has(JOURNAL) {
+            Ok(true) => !matches!(journal::begun(self), Ok(false)),
+            Ok(false) => false,
+            Err(_) => true,
+        }
     }
 
     fn content(&self) -> PathBuf {
@@ -117,7 +140,20 @@ impl SessionStorage for SessionDirectory {
     }
 
     fn abandon(&self) {
-        let _ = remove(&self.dir);
+        let Some(begun) = self.begun else { return };
+        let lock = match Lock::take_at_once(&self.dir) {
+            Ok(lock) => Some(lock),
+            // Nobody can hold it.
+            Err(SessionError::NoLocks { .. }) => None,
+            Err(SessionError::InUse { .. }) => return,
+            // There is no lock file, and it cannot be made.
+            Err(_) => return drop(fs::remove_dir(&self.dir)),
+        };
+        if begun == Begun::Staged || !self.may_have_messages() {
+            let doomed = doomed(&self.dir);
+            let _ = fs::rename(&self.dir, &doomed).map(|()| remove(&doomed));
+        }
+        drop(lock);
     }
 
     fn faults(&self, in_use: bool) -> Vec<Fault> {
