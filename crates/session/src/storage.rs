@@ -351,9 +351,12 @@ impl fmt::Debug for dyn StoredFile {
     }
 }
 
-/// A file that is open for appending.
+/// The journal, open for appending by the holder of the lock. After another process has taken the lock over, every call
+/// is an error and changes nothing.
 pub trait Appendable: Send + Sync {
-    /// Appends some of the bytes and returns how many.
+    /// Appends some of the bytes and returns how many. Readers see them at once, before [`Appendable::sync`]. Where
+    /// the lock can be taken over, they are appended only if it was not, and the journal has the length that this writer
+    /// left: in one step, so that no writer overwrites or skips bytes.
     ///
     /// # Errors
     ///
@@ -367,11 +370,12 @@ pub trait Appendable: Send + Sync {
     /// It is not cut off.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
 
-    /// Makes all bytes durable.
+    /// Makes all bytes durable, and confirms that the lock is still held, also if all bytes are durable already: what was
+    /// announced in them is done next, and the next holder would record it as interrupted.
     ///
     /// # Errors
     ///
-    /// They may not be durable.
+    /// They may not be durable, or the lock was taken over.
     fn sync(&mut self) -> io::Result<()>;
 }
 

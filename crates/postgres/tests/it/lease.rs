@@ -89,3 +89,30 @@ fn tables_of_a_later_version_are_refused_and_migrations_run_once() {
     let error = open().all().unwrap_err().to_string();
     assert!(error.contains("tables of version 7, of a later version of converse"), "{error}");
 }
+
+#[test]
+fn a_journal_that_was_taken_over_is_neither_changed_nor_confirmed() {
+    let (server, clock) = (server(), TestClock::new());
+    let url = server.database().unwrap();
+    let (ours, theirs) = (clock.storage(&url), clock.storage(&url));
+    session(&ours, id(1), &["hello"]);
+    let lock = ours.session(id(1)).lock().unwrap();
+    let (mut journal, mut second) = (lock.append_journal().unwrap(), lock.append_journal().unwrap());
+    journal.write(b"one\n").unwrap();
+    let seen = read(&*theirs.session(id(1)), JOURNAL);
+    assert!(seen.ends_with(b"one\n"), "it is seen before it is durable");
+    assert!(second.write(b"two\n").is_err(), "the journal is longer than it was");
+    journal.sync().unwrap();
+    clock.advance(11);
+    let taken = theirs.session(id(1)).lock().unwrap();
+    let mut refused = || {
+        for done in [journal.sync(), journal.truncate(0), journal.write(b"three\n").map(drop)] {
+            let why = done.unwrap_err().to_string();
+            assert!(why.contains("another process has taken the session over"), "{why}");
+        }
+    };
+    refused();
+    drop(taken);
+    refused();
+    assert_eq!(read(&*theirs.session(id(1)), JOURNAL), seen);
+}
