@@ -78,7 +78,8 @@ const SYNC: &str =
     WHERE id = $1 AND epoch = $2 AND length = $3";
 
 const TRUNCATE: &str = "WITH own AS (
-        UPDATE converse.sessions SET length = $3, modified = coalesce($4, clock_timestamp())
+        UPDATE converse.sessions SET length = $3, generation = generation + 1,
+            modified = coalesce($4, clock_timestamp())
         WHERE id = $1 AND epoch = $2 AND length >= $3 RETURNING id),
     gone AS (DELETE FROM converse.entries USING own WHERE session = own.id AND start >= $3)
     SELECT 1 FROM own";
@@ -163,7 +164,8 @@ impl Owner {
         let is_ours = self.database.call(move |client| {
             Box::pin(async move {
                 let transaction = client.transaction().await?;
-                let sql = "UPDATE converse.sessions SET length = $3, has_journal = true, modified = clock_timestamp()
+                let sql = "UPDATE converse.sessions SET length = $3, has_journal = true,
+                        generation = generation + 1, modified = clock_timestamp()
                     WHERE id = $1 AND epoch = $2";
                 let params: [Param; 3] = [uuid(id), int(epoch), length];
                 if transaction.execute_typed(sql, &borrowed(&params)).await? == 0 {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! converse.versions    the migrations that were applied; a later version than ours is refused
-//! converse.sessions    one row per session: length and time of the journal, and the lease of its writer
+//! converse.sessions    one row per session: length, time and generation of the journal, and the lease of its writer
 //! converse.entries     the journal: each line at its byte offset, with the epoch of its writer
 //! converse.documents   metadata, pins, the search index, torn tails, earlier journals
 //! converse.contents    content by digest, of each session by itself

@@ -103,10 +103,7 @@ impl SessionStorage for PostgresSession {
     }
 
     fn has(&self, name: &str) -> io::Result<bool> {
-        match DatabaseFile::length(&self.database, self.id, &Source::of(name)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            length => length.map(|_| true),
-        }
+        DatabaseFile::exists(&self.database, self.id, &Source::of(name))
     }
 
     fn journal(&self) -> io::Result<JournalState> {

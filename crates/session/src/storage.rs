@@ -328,7 +328,8 @@ pub trait SessionLock: fmt::Debug + Send + Sync {
     fn delete(&self) -> Result<(), SessionError>;
 }
 
-/// A file that is open for reading.
+/// A file that is open for reading. All its bytes are of one version: if the file is replaced meanwhile, they are the
+/// earlier ones, or an error.
 pub trait StoredFile: Read + Send + Sync {
     /// Returns its bytes.
     ///

@@ -36,6 +36,7 @@ const CASES: &[Case] = &[
     ("garbage is found and removed", garbage),
     ("a session without messages vanishes", fleeting),
     ("only what was begun here is abandoned", abandoned),
+    ("one version of a file is read", one_version),
     ("figures are counted", figures),
     ("what was cut off is written again", cut_off),
 ];
@@ -424,4 +425,29 @@ fn abandoned(storage: &Arc<dyn Storage>) {
         assert!(!failed.exists().unwrap());
     }
     assert_eq!((storage.ids().unwrap().len(), storage.litter().len()), (3, 0));
+}
+
+fn one_version(storage: &Arc<dyn Storage>) {
+    use std::io::Read as _;
+
+    session(storage, id(1), &["hello"]);
+    let at = storage.session(id(1));
+    let lock = at.lock().unwrap();
+    let put = |name, letter, bytes| {
+        lock.replace(name, &vec![letter; bytes], converse_session::files::Durability::Name).unwrap();
+    };
+    for (name, bytes) in [("note", 600_000), (JOURNAL, 600_000), ("note", 10)] {
+        put(name, b'a', bytes);
+        let mut file = at.open(name).unwrap();
+        file.read_exact(&mut [0; 5]).unwrap();
+        put(name, b'b', bytes);
+        let mut rest = Vec::new();
+        let is_read = file.read_to_end(&mut rest);
+        assert!(rest.iter().all(|byte| *byte == b'a'), "{name}");
+        assert!(is_read.is_err() || rest.len() == bytes - 5, "{name}");
+        assert!(bytes > 10 || is_read.is_ok(), "what fits into one piece is read at once");
+        let mut part = vec![0; bytes];
+        let is_read = file.read_exact_at(&mut part, 0);
+        assert!(is_read.is_err() || part.iter().all(|byte| *byte == b'a'), "{name}");
+    }
 }
