@@ -111,13 +111,13 @@ pub(crate) fn refuse_pending(record: &Record) -> Result<(), Failure> {
         .hint("`--provider-batch --cancel-batch` cancels them"))
 }
 
-/// Submits, waits and writes results. `failed` have failed in earlier runs and run again.
+/// Submits, waits and writes results. `again` have failed in earlier runs and run again.
 pub(crate) async fn run(
     work: Work<'_>,
     plan: &Plan,
     record: Record,
     substitute: Arc<Substitute>,
-    failed: HashSet<String>,
+    again: HashSet<String>,
 ) -> Result<(), Failure> {
     let settings = work.shared.settings;
     let Some(api) = BatchApi::of(&settings.model.endpoint, &settings.controls) else {
@@ -130,7 +130,7 @@ pub(crate) async fn run(
     let (apart, kept) = (HashMap::new(), Vec::new());
     let mut run =
         Run { work, plan, record, substitute, calls, promised, done, began, places, seen, apart, kept };
-    let ended = run.all(&failed).await;
+    let ended = run.all(&again).await;
     if let Err(failure) = ended {
         let failure = run.with_hints(failure);
         run.work.stop(failure);
@@ -182,14 +182,14 @@ fn ends_run(failure: &Failure) -> bool {
 }
 
 impl Run<'_> {
-    async fn all(&mut self, failed: &HashSet<String>) -> Result<(), Failure> {
+    async fn all(&mut self, again: &HashSet<String>) -> Result<(), Failure> {
         self.places = self.work.input.places(self.work.template)?;
         self.record.belongs(&self.work.shared.settings.model.id, &self.places)?;
         let submits = !self.plan.options.cancel && self.unchanged().await? && self.are_shown().await?;
         if submits {
-            self.work.results.forget(failed)?;
+            self.work.results.forget(again)?;
         } else {
-            self.done.extend(failed.iter().filter_map(|id| self.places.get(id)));
+            self.done.extend(again.iter().filter_map(|id| self.places.get(id)));
         }
         self.work.unknown()?;
         if self.plan.options.cancel {

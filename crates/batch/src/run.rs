@@ -259,7 +259,8 @@ impl Batch<'_> {
             None => Arc::new(PacedWire { inner, gate: gate(model.endpoint.provider.as_str()) }),
         });
         let gate = gate(settings.model.endpoint.provider.as_str());
-        let failed_before = if self.retries() { 0 } else { failed.len() };
+        let (failed_before, again) =
+            if self.retries() { (0, failed) } else { (failed.len(), HashSet::new()) };
         let before = input.of(State::Done).count();
         let tally = Tally::new(input.len(), before, failed_before);
         let open: Vec<usize> = input.of(State::Open).collect();
@@ -292,7 +293,7 @@ impl Batch<'_> {
         let bar_length = tally.all;
         let work = Work { shared, input, results, tally, stopped, template, is_ordered };
         if let Some(((plan, record), substitute)) = over_provider.zip(substitute) {
-            return provider_batch::run(work, &plan, record, substitute, failed).await;
+            return provider_batch::run(work, &plan, record, substitute, again).await;
         }
         let schedule = Schedule::new(open, bounds);
         let bar = self.console.progress_bar(bar_length, "");

@@ -248,6 +248,27 @@ fn a_batch_that_was_not_cancelled_is_not_given_up() {
     }
 }
 
+#[test]
+fn failed_results_stay_if_a_run_is_refused_or_cancels() {
+    for vendor in Vendor::all() {
+        let env = vendor.env();
+        write(&env, &["errors"]);
+        run(&vendor, &env, &[]).exits(10);
+        write(&env, &["errors", "a"]);
+        submit_and_leave(&vendor, &env);
+        for (more, code) in [(["--max-output-tokens", "77"], 2), (["--cancel-batch", "--keep-order"], 10)] {
+            run(&vendor, &env, &[&more[..], &["--retry-failed"]].concat()).exits(code);
+            assert_eq!(of(&results(&env), "errors")["reason"], "rejected");
+            assert_eq!(vendor.state().batches.len(), 2);
+        }
+        each_once(&results(&env), 2);
+        vendor.state().patience = 0;
+        run(&vendor, &env, &["--retry-failed"]).exits(10);
+        assert_eq!(vendor.state().batches.len(), 3);
+        vendor.is_content();
+    }
+}
+
 /// The rest is not worth waiting for.
 #[test]
 fn what_comes_after_the_last_result_is_not_read() {
