@@ -9,3 +9,19 @@ mod lease;
 mod place;
 mod proxy;
 mod suite;
+
+use std::sync::Arc;
+
+use converse_postgres::Postgres;
+use converse_session::storage::Storage;
+
+#[test]
+fn what_holds_everywhere_holds_on_postgresql() {
+    let server = place::server();
+    for (name, case) in suite::CASES {
+        let url = server.database().unwrap();
+        let storage: Arc<dyn Storage> = Arc::new(Postgres::new(place::address(&url)));
+        eprintln!("{name}");
+        case(&storage);
+    }
+}

@@ -1,4 +1,4 @@
-//! What holds wherever sessions are kept.
+//! What holds wherever sessions are kept. `main.rs` runs it on PostgreSQL, `../files.rs` on files.
 
 use std::sync::Arc;
 
@@ -6,19 +6,18 @@ use converse_canister::{
     Arguments, Assistant, Canister, Content, Cost, Invocation, InvocationId, Outcome, Stop, TurnId, Usage,
     User,
 };
-use converse_postgres::Postgres;
 use converse_session::stats::{Folding, StatsFilter};
-use converse_session::storage::{Area, Directory, JOURNAL, Storage};
+use converse_session::storage::{Area, JOURNAL, Storage};
 use converse_session::{
     Body, Clearing, Fault, Fork, Metadata, Query, Repair, Session, SessionError, Within, digest,
 };
 use jiff::tz::TimeZone;
 
-use crate::place::{address, id, now, read, say, server, session, store, user};
+use crate::place::{id, now, read, say, session, store, user};
 
-type Case = (&'static str, fn(&Arc<dyn Storage>));
+pub(crate) type Case = (&'static str, fn(&Arc<dyn Storage>));
 
-const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     ("a session is read as it was written", written_and_read),
     ("sessions are found by id, name and tag", found),
     ("one process writes", one_writer),
@@ -40,27 +39,6 @@ const CASES: &[Case] = &[
     ("figures are counted", figures),
     ("what was cut off is written again", cut_off),
 ];
-
-#[test]
-fn files() {
-    for (name, case) in CASES {
-        let dir = tempfile::tempdir().unwrap();
-        let storage: Arc<dyn Storage> = Arc::new(Directory::new(dir.path().join("sessions")));
-        eprintln!("{name}");
-        case(&storage);
-    }
-}
-
-#[test]
-fn postgres() {
-    let server = server();
-    for (name, case) in CASES {
-        let url = server.database().unwrap();
-        let storage: Arc<dyn Storage> = Arc::new(Postgres::new(address(&url)));
-        eprintln!("{name}");
-        case(&storage);
-    }
-}
 
 fn reply(session: &mut Session, turn: u64, started: bool) {
     let turn = TurnId(turn);
