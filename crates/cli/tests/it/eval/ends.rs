@@ -74,8 +74,8 @@ fn a_run_that_the_budget_of_all_stops_has_not_reached_its_own_limit() {
     let price = "[models.\"openai-chat/stub\"]\nprice = { input = 15.0, output = 15.0 }\n";
     env.write("home/.config/converse/config.toml", price);
     // 225 millionths of a dollar for each reply.
-    env.write("work/s.toml", &suite("limits.cost = 0.0004"));
-    let args = ["eval", "s.toml", "-m", provider.model(), "-j", "2", "--repeat", "2"];
+    env.write("work/s.toml", &suite("limits.cost = 0.0006"));
+    let args = ["eval", "s.toml", "-m", provider.model(), "-j", "1", "--repeat", "2"];
     let ran = env.run(&[&args[..], &["--max-cost", "0.00044"]].concat()).exits(7);
     assert!(ran.stderr.contains("error[budget]: "), "{}", ran.stderr);
     assert!(ran.stderr.contains("2 runs: 0 passed, 2 not run; 0.00045 USD"), "{}", ran.stderr);
