@@ -255,9 +255,18 @@ impl TerminalView {
     /// locked meanwhile.
     async fn keys_end(&self) {
         let began = Instant::now();
+        self.hear_keys();
         while self.modes.awaits_keys() && began.elapsed() < LONGEST_PASTE {
             let _ = self.show(&mut self.lock());
             sleep(PICTURE).await;
+            self.hear_keys();
+        }
+    }
+
+    /// Takes in the keys that were pressed. Esc ends the turn.
+    fn hear_keys(&self) {
+        if self.modes.hear_keys() {
+            self.turn.lock().escape.cancel();
         }
     }
 
@@ -269,9 +278,7 @@ impl TerminalView {
 
     /// Shows what has come since the last paint, and the next frame of what moves.
     pub(crate) fn tick(&self) {
-        if self.modes.hear_keys() {
-            self.turn.lock().escape.cancel();
-        }
+        self.hear_keys();
         let mut state = self.lock();
         if !self.is_just_painted(&state) {
             // The next event reports what cannot be written.

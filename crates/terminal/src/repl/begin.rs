@@ -56,6 +56,7 @@ pub fn run(options: TurnOptions, console: &Console, world: &World) -> Result<(),
     let (catalogue, is_told) = beginning.catalogue(&options)?;
     // Read again: the project's settings count only if the user trusts them by now.
     let (files, warnings) = Files::read(world).checked()?;
+    console.context.redactor.learn(model::keys(&files, world)?);
     console.warn_all(warnings);
     let session = beginning.session(&options)?;
     let session_model = match &session {

@@ -194,8 +194,8 @@ impl ReplSession<'_> {
         self.tells_of_key(words);
         let home = self.world.home();
         let found = mentions::resolve(words, &self.world.cwd, home.as_deref());
-        if !found.missing.is_empty() {
-            // They may be tools.
+        if !found.missing.is_empty() || !found.files.is_empty() {
+            // The missing ones may be tools; while files are read, no server can connect.
             self.await_servers_first().await?;
         }
         // Somebody else may have written what was pasted: the names in it attach nothing.

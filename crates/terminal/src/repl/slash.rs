@@ -59,7 +59,8 @@ pub(super) enum Slash {
 }
 
 impl Slash {
-    /// Returns whether it is about tools that have to be connected before. A turn waits for them itself.
+    /// Returns whether servers have to be connected before: it is about their tools, or it takes the user's time, and a server
+    /// that is connecting would run out of its own. A turn waits for them itself.
     pub(super) fn needs_tools(&self) -> bool {
         matches!(
             self,
@@ -72,6 +73,9 @@ impl Slash {
                 | Self::Undo(_)
                 | Self::Retry
                 | Self::Edit
+                | Self::Editor
+                | Self::Sessions(_)
+                | Self::Attach(_)
         )
     }
 }

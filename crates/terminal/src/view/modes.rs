@@ -61,10 +61,8 @@ impl TerminalModes {
         hear(&mut self.typed.lock())
     }
 
-    /// Returns whether a key or paste has begun whose end is still to be expected. The keys that were pressed are taken
-    /// in before.
+    /// Returns whether a key or paste has begun whose end is still to be expected.
     pub(super) fn awaits_keys(&self) -> bool {
-        self.hear_keys();
         self.holds_echo() && self.typed.lock().awaits(Instant::now())
     }
 
