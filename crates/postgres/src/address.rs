@@ -42,6 +42,9 @@ pub enum AddressError {
     SslMode(String),
     #[error("the URL names no database: `postgres://USER@HOST/DATABASE`")]
     NoDatabase,
+    /// The name that a certificate and a password are for would not be that of the server.
+    #[error("`hostaddr` is not supported: name the server by `host`")]
+    HostAddress,
     #[error("the URL cannot be read: {0}")]
     Invalid(String),
 }
@@ -92,6 +95,9 @@ impl Address {
         {
             config.user(user);
         }
+        if !config.get_hostaddrs().is_empty() {
+            return Err(AddressError::HostAddress);
+        }
         if config.get_hosts().is_empty() {
             config.host("localhost");
         }
@@ -112,17 +118,19 @@ impl Address {
         self
     }
 
-    /// Uses the password of a password file in the form of libpq, if it has a line for this address.
+    /// Uses the password of a password file in the form of libpq, if it has a line for this address. Several hosts must have the
+    /// same password.
     #[must_use]
     pub fn with_passfile(self, text: &str) -> Self {
         let user = self.config.get_user().unwrap_or_default().to_owned();
         let database = self.config.get_dbname().unwrap_or_default().to_owned();
         let ports = self.config.get_ports().to_vec();
-        let found = self.config.get_hosts().iter().enumerate().find_map(|(at, host)| {
+        let mut found = self.config.get_hosts().iter().enumerate().map(|(at, host)| {
             let port = ports.get(at).or(ports.first()).copied().unwrap_or(DEFAULT_PORT);
             passfile::password(text, &host_name(host), port, &database, &user)
         });
-        match found {
+        let first = found.next().flatten();
+        match first.filter(|first| found.all(|other| other.as_ref() == Some(first))) {
             Some(password) => self.with_password(&password),
             None => self,
         }
@@ -207,6 +215,7 @@ mod tests {
             ("postgres://u:canary@h/d", AddressError::Password),
             ("postgres://u@h/d?password=canary", AddressError::Password),
             ("postgres://u@h", AddressError::NoDatabase),
+            ("postgres:///d?host=/tmp/x&hostaddr=192.0.2.1&sslmode=verify-full", AddressError::HostAddress),
             ("postgres://u@h/d?sslmode=full", AddressError::SslMode("full".to_owned())),
         ] {
             let error = Address::parse(url, None).unwrap_err();
@@ -240,5 +249,14 @@ mod tests {
         let with = address.with_passfile("other:*:*:*:no\ndb:5432:app:me:s\\:e\n*:*:*:*:late\n");
         assert_eq!(with.config.get_password(), Some(&b"s:e"[..]));
         assert!(with.has_password() && !format!("{with:?}").contains("s:e"));
+        // A password goes to no host that it is not for.
+        for (lines, is_sent) in [
+            ("a:*:*:*:one\nb:*:*:*:one\n", true),
+            ("a:*:*:*:one\nb:*:*:*:two\n", false),
+            ("b:*:*:*:one\n", false),
+        ] {
+            let address = Address::parse("postgres://me@a,b/app", None).unwrap();
+            assert_eq!(address.with_passfile(lines).has_password(), is_sent, "{lines}");
+        }
     }
 }

@@ -257,7 +257,7 @@ impl Shared {
 
 const RENEW: &str = "UPDATE converse.sessions AS s
     SET expires = coalesce($3, clock_timestamp()) + make_interval(secs => $4)
-    FROM unnest($1, $2) AS held (id, epoch) WHERE s.id = held.id AND s.epoch = held.epoch";
+    FROM unnest($1, $2) AS held (id, epoch) WHERE s.id = held.id AND s.epoch = held.epoch AND s.expires IS NOT NULL";
 
 /// One connection, made when it is needed.
 #[derive(Debug, Default)]

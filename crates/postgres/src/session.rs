@@ -74,7 +74,9 @@ impl PostgresSession {
     }
 }
 
-const TAKE: &str = "UPDATE converse.sessions SET epoch = epoch + 1, holder_pid = NULL, holder_since = NULL,
+/// An epoch is never given twice, even if its row was deleted, copied back or lost: it grows with the server's clock.
+const TAKE: &str = "UPDATE converse.sessions
+    SET epoch = greatest(epoch + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint), holder_pid = NULL, holder_since = NULL,
         expires = coalesce($2, clock_timestamp()) + make_interval(secs => $3)
     WHERE id = $1 AND (expires IS NULL OR expires <= coalesce($2, clock_timestamp())) RETURNING epoch";
 

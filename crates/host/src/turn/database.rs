@@ -1,5 +1,6 @@
 //! The database that sessions are kept in, if the user has one.
 
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,9 +22,13 @@ pub fn configured(flag: Option<&str>, world: &World) -> Result<Option<Arc<dyn St
 
 fn from_settings(world: &World) -> Result<Option<String>, Failure> {
     // Most users have no database, and their settings are not read twice.
-    let text = settings::user_file(world).and_then(|path| std::fs::read_to_string(path).ok());
-    if !text.is_some_and(|text| text.contains("store")) {
-        return Ok(None);
+    let Some(path) = settings::user_file(world) else { return Ok(None) };
+    match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        // A key can also be written with escapes.
+        Ok(text) if !text.contains("store") && !text.contains('\\') => return Ok(None),
+        // What cannot be read is reported with all settings.
+        Ok(_) | Err(_) => {}
     }
     let (files, _) = Files::read(world).checked()?;
     Ok(files.store)

@@ -1,6 +1,6 @@
 //! Copies sessions to another place, byte by byte.
 
-use std::io;
+use std::io::{self, ErrorKind};
 
 use uuid::Uuid;
 
@@ -34,7 +34,14 @@ impl Store {
             let same = journal(&*from)? == journal(&*there)?;
             return Ok(if same { Copied::Same } else { Copied::Differs });
         }
-        let to = other.storage().begin(id, true)?;
+        let to = match other.storage().begin(id, true) {
+            // What an interrupted copy has left.
+            Err(SessionError::Io { source, .. }) if source.kind() == ErrorKind::AlreadyExists => {
+                other.sweep()?;
+                other.storage().begin(id, true)?
+            }
+            begun => begun?,
+        };
         let copied = fill(&*from, &*to);
         if copied.is_err() {
             to.abandon();
