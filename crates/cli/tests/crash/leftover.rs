@@ -86,6 +86,9 @@ fn typed(command: Command, lines: &[(&str, &str, bool)]) -> Leftover {
         if !screen.shows_unless_over(shown) {
             break;
         }
+        if shown.strip_prefix("undone: ").is_some_and(|words| !screen.clears_unless_over(words)) {
+            break;
+        }
         if *is_answer {
             waiting.extend([line, shown].map(|words| Fact::Said((*words).to_owned())));
         }

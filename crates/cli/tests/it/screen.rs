@@ -133,6 +133,18 @@ impl Screen {
         prompted
     }
 
+    /// Removes a line that the program has put back; false if it ends before.
+    #[track_caller]
+    #[allow(dead_code, reason = "of the kill loop, which shares this file")]
+    pub(crate) fn clears_unless_over(&mut self, words: &str) -> bool {
+        let line = format!("❯ {words}");
+        let is_there = self.comes(|screen| screen.text().trim_end().ends_with(&line));
+        if is_there {
+            self.types("\x15");
+        }
+        is_there
+    }
+
     /// Waits until the words are on the screen; false if the program ends before.
     #[track_caller]
     #[allow(dead_code, reason = "of the kill loop, which shares this file")]
