@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
@@ -30,6 +31,9 @@ pub struct Address {
     pub(crate) roots: Option<PathBuf>,
     label: String,
 }
+
+/// What was sent may be so long without an acknowledgement, before the connection counts as broken.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
 
 /// Why an address cannot be used. Shows no part of it that may be a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -100,6 +104,9 @@ impl Address {
         }
         if config.get_hosts().is_empty() {
             config.host("localhost");
+        }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(UNACKNOWLEDGED);
         }
         if config.get_application_name().is_none() {
             config.application_name("converse");

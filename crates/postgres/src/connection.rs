@@ -248,7 +248,9 @@ impl Shared {
             let renewed = self.leases.run(&self.address, move |client| {
                 Box::pin(async move { Ok(client.execute_typed(RENEW, &borrowed(&params)).await?) })
             });
-            if let Err(error) = renewed.await {
+            // One that hangs is given up with its connection, while there is time for another.
+            let renewed = timeout(self.lease / RENEWALS, renewed).await;
+            if let Err(error) = renewed.unwrap_or(Err(Failed::NoAnswer)) {
                 tracing::warn!(%error, "the leases of sessions were not renewed");
             }
         }
