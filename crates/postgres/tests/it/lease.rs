@@ -116,3 +116,21 @@ fn a_journal_that_was_taken_over_is_neither_changed_nor_confirmed() {
     refused();
     assert_eq!(read(&*theirs.session(id(1)), JOURNAL), seen);
 }
+
+#[test]
+fn an_epoch_of_a_deleted_session_is_not_that_of_its_successor() {
+    let (server, clock) = (server(), TestClock::new());
+    let url = server.database().unwrap();
+    let (ours, theirs) = (clock.storage(&url), clock.storage(&url));
+    session(&ours, id(1), &["hello"]);
+    let lock = ours.session(id(1)).lock().unwrap();
+    let mut suspended = lock.append_journal().unwrap();
+    clock.advance(11);
+    store(&theirs).delete(id(1)).unwrap();
+    session(&theirs, id(1), &["copied back"]);
+    let mut open = store(&theirs).open(id(1), now()).unwrap();
+    say(&mut open, "and continued");
+    let seen = read(&*theirs.session(id(1)), JOURNAL);
+    assert!(suspended.truncate(0).is_err());
+    assert_eq!(read(&*theirs.session(id(1)), JOURNAL), seen);
+}
