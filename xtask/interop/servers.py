@@ -250,13 +250,13 @@ def roots(site, pages):
     for directory in (told, started):
         directory.mkdir()
         (directory / "moon.txt").write_text(f"{WORDS}\n")
-    # It asks for them once it has begun to take calls.
+    # It asks for them once it has begun to take calls, so about every second call comes too early.
     steps = [
-        call("list_allowed_directories", tries=6, then=[says(str(told)), lacks(str(started))]),
-        call("read_text_file", f"path={told}/moon.txt", tries=6, then=[once(WORDS)]),
-        call("read_text_file", f"path={started}/moon.txt", tries=6, exits=10,
+        call("list_allowed_directories", tries=20, then=[says(str(told)), lacks(str(started))]),
+        call("read_text_file", f"path={told}/moon.txt", tries=20, then=[once(WORDS)]),
+        call("read_text_file", f"path={started}/moon.txt", tries=20, exits=10,
              then=[complains("outside allowed directories")]),
-        ask(f"Read the text file {told}/moon.txt", "read_text_file", tries=6, then=[says(WORDS)]),
+        ask(f"Read the text file {told}/moon.txt", "read_text_file", tries=20, then=[says(WORDS)]),
     ]  # fmt: skip
     return Plan(steps, [str(started)], grants='roots = ["told"]\n')
 
