@@ -22,7 +22,7 @@ use serde_json::Value;
 use crate::input::Known;
 pub use begun::Begun;
 use begun::{begun_path, ids, write_ids};
-use target::{Tail, Target, mended, opened, read, unwritten};
+use target::{Tail, Target, opened, read, repaired, unwritten};
 
 /// The receiver of results.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Results {
         let mut known = Known { begun: ids(&begun_path).map_err(failed)?, again, ..Known::default() };
         let Tail { end, is_unended, failures } = read(&file, &path, &mut known)?;
         known.failed = failures;
-        let end = mended(&mut file, end, is_unended).map_err(failed)?;
+        let end = repaired(&mut file, end, is_unended).map_err(failed)?;
         let begun = Some(Arc::new(Begun::new(begun_path)));
         let target = Some(Target { file, path, end, is_torn: false });
         Ok((Self { target, begun, ..Self::to_stdout() }, known))

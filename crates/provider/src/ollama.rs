@@ -41,14 +41,6 @@ impl Processor for Ollama {
         tools.iter().map(crate::openai_chat::prepare_tool).collect()
     }
 
-    fn nativize(
-        &self,
-        prompt: &Prompt<'_>,
-        endpoint: &Endpoint,
-    ) -> Result<http::Request<Bytes>, TranslateError> {
-        self.nativize_prepared(prompt, endpoint, Prepared::default())
-    }
-
     fn nativize_prepared(
         &self,
         prompt: &Prompt<'_>,

@@ -43,14 +43,6 @@ impl Processor for OpenAiChat {
         tools.iter().map(prepare_tool).collect()
     }
 
-    fn nativize(
-        &self,
-        prompt: &Prompt<'_>,
-        endpoint: &Endpoint,
-    ) -> Result<http::Request<Bytes>, TranslateError> {
-        request(prompt, endpoint, Prepared::default())
-    }
-
     fn nativize_prepared(
         &self,
         prompt: &Prompt<'_>,

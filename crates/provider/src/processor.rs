@@ -25,7 +25,9 @@ pub trait Processor: Send + Sync {
         &self,
         prompt: &Prompt<'_>,
         endpoint: &Endpoint,
-    ) -> Result<http::Request<Bytes>, TranslateError>;
+    ) -> Result<http::Request<Bytes>, TranslateError> {
+        self.nativize_prepared(prompt, endpoint, Prepared::default())
+    }
 
     /// The same for one of several requests with the same tools or of one conversation, whose text is made once if the wire
     /// allows it. The request is that of [`nativize`](Self::nativize), byte for byte.
@@ -36,10 +38,8 @@ pub trait Processor: Send + Sync {
         &self,
         prompt: &Prompt<'_>,
         endpoint: &Endpoint,
-        _prepared: Prepared<'_>,
-    ) -> Result<http::Request<Bytes>, TranslateError> {
-        self.nativize(prompt, endpoint)
-    }
+        prepared: Prepared<'_>,
+    ) -> Result<http::Request<Bytes>, TranslateError>;
 
     /// Returns a decoder for a response with this head: a stream, a whole body or an error page.
     fn normalize(&self, head: &http::response::Parts, origin: ReplyOrigin) -> Box<dyn Decoder>;

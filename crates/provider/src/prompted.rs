@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use crate::controls::check_unforced;
 use crate::schema::object_root;
 use crate::{
-    Controls, Decoder, Dialect, Endpoint, Processor, Prompt, ReplyOrigin, TranslateError, processor,
+    Controls, Decoder, Dialect, Endpoint, Prepared, Processor, Prompt, ReplyOrigin, TranslateError, processor,
 };
 
 pub(crate) const OPEN: &str = "<tool_call>";
@@ -52,10 +52,12 @@ impl Processor for Prompted {
         tools.iter().map(tool).collect()
     }
 
-    fn nativize(
+    /// Nothing is prepared: the messages are made anew, as text.
+    fn nativize_prepared(
         &self,
         prompt: &Prompt<'_>,
         endpoint: &Endpoint,
+        _: Prepared<'_>,
     ) -> Result<http::Request<Bytes>, TranslateError> {
         check_unforced(prompt)?;
         let tools = self.prepare_tools(prompt.tools, endpoint)?;

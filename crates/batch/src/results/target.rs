@@ -193,7 +193,7 @@ fn not_results(path: &Path, line: usize) -> Failure {
 }
 
 /// Cuts off what follows the last whole result, and ends its line. Returns the length.
-pub(super) fn mended(file: &mut File, end: u64, is_unended: bool) -> std::io::Result<u64> {
+pub(super) fn repaired(file: &mut File, end: u64, is_unended: bool) -> std::io::Result<u64> {
     if file.metadata()?.len() > end {
         file.set_len(end)?;
     }
