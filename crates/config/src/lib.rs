@@ -48,7 +48,6 @@ mod plan;
 mod policy;
 mod program;
 mod published;
-pub mod reports;
 mod request;
 mod resolve;
 mod rule;

@@ -41,6 +41,7 @@ mod name;
 mod note;
 mod openapi;
 mod package;
+pub mod reports;
 mod server;
 mod sketch;
 mod text;

@@ -84,7 +84,7 @@ pub fn private(world: &World) -> Vec<PathBuf> {
 const GUARD_WORD: &str = "guard-children";
 
 /// Creates a guardian that starts with the first child process. If it cannot be started, the user is warned once.
-pub(crate) fn guardian(program: Option<&Path>) -> Guardian {
+pub fn guardian(program: Option<&Path>) -> Guardian {
     Guardian::new(program.map(Path::to_path_buf).unwrap_or_default(), vec![GUARD_WORD.to_owned()])
 }
 

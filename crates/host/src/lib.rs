@@ -80,8 +80,6 @@ pub mod descriptor_check;
 #[doc(hidden)]
 pub mod descriptor_dir;
 #[doc(hidden)]
-pub mod doctor;
-#[doc(hidden)]
 pub mod explanation;
 #[doc(hidden)]
 pub mod failure;

@@ -9,7 +9,9 @@
 
 pub mod difference;
 pub mod escape;
+pub mod html;
 pub mod invisible;
+pub mod junit;
 pub mod lines;
 pub mod ranking;
 pub mod secrets;

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::args::DoctorArgs;
-use converse_host::doctor::{Finding, Section, State, examine};
+use converse_doctor::{Finding, Section, State, examine};
 use converse_host::failure::{Failure, Kind};
 use converse_host::world::World;
 use converse_terminal::console::Console;

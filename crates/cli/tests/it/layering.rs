@@ -82,6 +82,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "converse-terminal",
         ],
     ),
+    ("converse-doctor", &["converse-config", "converse-host", "converse-process"]),
     (
         "converse-eval",
         &[
@@ -100,6 +101,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "converse-batch",
             "converse-canister",
             "converse-config",
+            "converse-doctor",
             "converse-engine",
             "converse-ensemble",
             "converse-eval",
@@ -142,7 +144,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("indicatif", &["converse-terminal"]),
     ("jsonschema", &["converse-config"]),
     ("landlock", &["converse-process"]),
-    ("html5gum", &["converse-ensemble"]),
+    ("html5gum", &["converse-text"]),
     ("reedline", &["converse-editor"]),
     ("crossterm", &["converse-editor"]),
     ("pulldown-cmark", &["converse-terminal"]),
@@ -156,6 +158,7 @@ const CONFINED: &[(&str, &[&str])] = &[
         &[
             "converse",
             "converse-batch",
+            "converse-doctor",
             "converse-editor",
             "converse-engine",
             "converse-ensemble",

@@ -9,7 +9,6 @@ mod address;
 mod allowed;
 mod charset;
 mod fetch;
-mod html;
 mod journey;
 mod page;
 mod search;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use converse_config::reports::junit::{Case, Fault, Sort, Suite, junit};
+use converse_text::junit::{Case, Fault, Sort, Suite, junit};
 use converse_text::safe;
 
 use super::{Report, which};

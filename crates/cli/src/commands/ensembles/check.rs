@@ -6,7 +6,7 @@ use converse_config::{Finding, Severity};
 use converse_provider::LintTarget;
 
 use crate::args::{CheckArgs, LintedProvider, ReportFormat};
-use converse_config::reports::{self, Report};
+use converse_foreign::reports::{self, Report};
 use converse_host::catalogue::Catalogue;
 use converse_host::descriptor_check::{CheckOptions, CheckReport, RenderedFinding};
 use converse_host::failure::{Failure, Kind};

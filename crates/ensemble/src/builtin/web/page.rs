@@ -1,7 +1,9 @@
 //! The answer of a server as text for the model: a pure function. Binary content is described.
 
+use converse_text::html::to_text;
+use url::Url;
+
 use super::charset::decode;
-use super::html::to_text;
 use super::journey::FetchedPage;
 use crate::fetch::Fetched;
 use crate::request::{Kind, status};
@@ -91,10 +93,20 @@ fn text(found: &FetchedPage, format: Format) -> Result<(String, bool), String> {
     }
     let text = decode(&fetched.body, declared, is_html);
     if is_html && format == Format::Text {
-        let (text, is_whole) = to_text(&text, found.target.url(), MAX_TEXT);
+        let (text, is_whole) = page_text(&text, found.target.url(), MAX_TEXT);
         return Ok((text, is_whole && !fetched.truncated));
     }
     Ok((text, !fetched.truncated))
+}
+
+/// Returns the text of an HTML page with the given address, at most `limit` bytes, and whether that was all of it. Links to
+/// other pages are absolute.
+pub(super) fn page_text(html: &str, base: &Url, limit: usize) -> (String, bool) {
+    let link = |href: &str| {
+        let url = base.join(href).ok()?;
+        matches!(url.scheme(), "http" | "https").then(|| url.into())
+    };
+    to_text(html, &link, limit)
 }
 
 fn is_html(fetched: &Fetched) -> bool {

@@ -7,11 +7,11 @@ use converse_ensemble::tool_tests::{TestKind, TestOutcome, TestStatus};
 use serde_json::{Map, Value, json};
 
 use crate::args::{TestArgs, TestFormat};
-use converse_config::reports::junit::{self, Case, Fault, Suite, junit};
 use converse_host::failure::Failure;
 use converse_host::tool_tests::TestReport;
 use converse_terminal::console::Console;
 use converse_terminal::render::output::{write_json, write_stdout};
+use converse_text::junit::{self, Case, Fault, Suite, junit};
 use converse_text::{safe, safe_line};
 
 /// The largest arguments in a document, in bytes.

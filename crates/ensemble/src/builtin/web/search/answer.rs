@@ -8,7 +8,7 @@ use url::Url;
 use super::choice::{Backend, Chosen};
 use crate::Answer;
 use crate::builtin::arguments::shown;
-use crate::builtin::web::html::to_text;
+use crate::builtin::web::page::page_text;
 use crate::fetch::Fetched;
 use crate::request::status;
 
@@ -95,7 +95,7 @@ fn hit(backend: Backend, entry: &Value) -> Option<Hit> {
 }
 
 fn without_tags(text: &str, base: &Url) -> String {
-    to_text(text, base, MAX_SNIPPET * 4).0
+    page_text(text, base, MAX_SNIPPET * 4).0
 }
 
 fn line(text: &str, most: usize) -> String {

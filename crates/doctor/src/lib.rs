@@ -8,12 +8,12 @@ mod sandbox;
 
 use converse_config::{SettingsPlan, Severity};
 
-use crate::confined;
-use crate::failure::Failure;
-use crate::model::choose;
-use crate::secrets::Redactor;
-use crate::settings::Files;
-use crate::world::World;
+use converse_host::confined;
+use converse_host::failure::Failure;
+use converse_host::model::choose;
+use converse_host::secrets::Redactor;
+use converse_host::settings::Files;
+use converse_host::world::World;
 
 pub use finding::{Finding, Section, State};
 
@@ -32,7 +32,7 @@ pub fn examine(world: &World, redactor: &Redactor, offline: bool) -> Result<Vec<
     let files = files.checked().map(|(plan, _)| plan);
     let ensembles = ensembles::Ensembles::of(world);
     if let Ok(plan) = &files {
-        redactor.learn(crate::model::keys(plan, world)?);
+        redactor.learn(converse_host::model::keys(plan, world)?);
     }
     let clean = |text: String| redactor.clean(&text);
     let sections = [

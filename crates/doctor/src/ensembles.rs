@@ -3,9 +3,9 @@
 use converse_config::{Code, EnsemblePlan, InvokerKind, SandboxLevel, Scope};
 
 use super::finding::Finding;
-use crate::catalogue::Catalogue;
-use crate::lockfiles::{Locked, State};
-use crate::world::World;
+use converse_host::catalogue::Catalogue;
+use converse_host::lockfiles::{Locked, State};
+use converse_host::world::World;
 
 pub(super) struct Ensembles(Catalogue);
 

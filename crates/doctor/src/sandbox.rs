@@ -10,9 +10,9 @@ use converse_process::{CountingMethod, Spawn, counting_method};
 use tokio::time::timeout;
 
 use super::finding::{Finding, State};
-use crate::confined;
-use crate::runtime::block_on;
-use crate::world::World;
+use converse_host::confined;
+use converse_host::runtime::block_on;
+use converse_host::world::World;
 use converse_process::this_program;
 use converse_text::wording::counted;
 

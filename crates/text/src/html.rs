@@ -10,19 +10,18 @@ mod writer;
 use elements::{Element, StartTag, has_optional_end, is_unseen};
 use html5gum::emitters::default::{DefaultEmitter, Token};
 use html5gum::{HtmlString, Tokenizer};
-use url::Url;
 use writer::{Mark, Writer};
 
-/// Longer ones are data and no address.
-const MAX_HREF: usize = 2048;
+/// The longest address of a link, in bytes. Longer ones are data.
+pub const MAX_HREF: usize = 2048;
 
-/// The text of a page. `base` is what its links are relative to; at most `limit` bytes of text, and whether that was
-/// all of it.
-pub(super) fn to_text(html: &str, base: &Url, limit: usize) -> (String, bool) {
+/// Returns the text of a page, at most `limit` bytes, and whether that was all of it. `link` makes the value of a `href` the
+/// address of another page, or `None` if it is not one; links of more than [`MAX_HREF`] bytes are left out.
+pub fn to_text(html: &str, link: &dyn Fn(&str) -> Option<String>, limit: usize) -> (String, bool) {
     let mut emitter = DefaultEmitter::default();
     // The text of a script is not markup.
     emitter.naively_switch_states(true);
-    let mut reader = Reader { base, writer: Writer::new(limit), title: Title::None, raw: None, part: None };
+    let mut reader = Reader { link, writer: Writer::new(limit), title: Title::None, raw: None, part: None };
     for token in Tokenizer::new_with_emitter(html, emitter) {
         let Ok(token) = token;
         if reader.writer.is_full() {
@@ -34,7 +33,7 @@ pub(super) fn to_text(html: &str, base: &Url, limit: usize) -> (String, bool) {
 }
 
 struct Reader<'a> {
-    base: &'a Url,
+    link: &'a dyn Fn(&str) -> Option<String>,
     writer: Writer,
     title: Title,
     /// The element with text that is not shown: until it ends, no other element begins.
@@ -139,8 +138,7 @@ impl Reader<'_> {
         if href.len() > MAX_HREF || href.trim_start().starts_with('#') {
             return None;
         }
-        let url = self.base.join(href.trim()).ok()?;
-        (matches!(url.scheme(), "http" | "https") && url.as_str().len() <= MAX_HREF).then(|| url.into())
+        (self.link)(href.trim()).filter(|url| url.len() <= MAX_HREF)
     }
 
     fn finish(mut self) -> (String, bool) {

@@ -1,7 +1,7 @@
 //! Findings in the formats of other programs: GitHub, SARIF, JUnit. Equal findings give equal bytes.
 
 mod github;
-pub mod junit;
+
 mod sarif;
 mod xml;
 
@@ -9,7 +9,7 @@ use std::path::{Component, Path};
 
 use serde_json::Value;
 
-use crate::Finding;
+use converse_config::Finding;
 
 pub use github::github;
 pub use sarif::sarif;
@@ -102,7 +102,7 @@ mod samples {
     use std::path::Path;
 
     use super::Report;
-    use crate::{Code, Finding, Severity};
+    use converse_config::{Code, Finding, Severity};
 
     pub(super) fn finding(code: Code, message: &str, file: &str, line: Option<usize>) -> Finding {
         let severity = if code == Code::Syntax { Severity::Error } else { Severity::Warning };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 
 use super::finding::{Finding, State};
-use crate::world::World;
+use converse_host::world::World;
 
 /// What it means if we may not write there.
 const NAMES: [(&str, State); 4] = [

@@ -9,9 +9,9 @@ use converse_config::SettingsPlan;
 use futures_util::future::join_all;
 
 use super::finding::Finding;
-use crate::model::{self, Reach, choose};
-use crate::model_lists::{Unlisted, ask};
-use crate::world::World;
+use converse_host::model::{self, Reach, choose};
+use converse_host::model_lists::{Unlisted, ask};
+use converse_host::world::World;
 
 /// For each of them.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -37,7 +37,7 @@ pub(super) fn look(world: &World, files: Option<&SettingsPlan>, offline: bool) -
         let first_page = 1;
         (reach, ask(&reach.signed(), reach.credentials.clone(), first_page, TIMEOUT).await)
     });
-    match crate::runtime::block_on(join_all(answers)) {
+    match converse_host::runtime::block_on(join_all(answers)) {
         Ok(answers) => findings.extend(answers.into_iter().map(|(reach, answer)| {
             let is_chosen = chosen.as_ref() == Some(&reach.endpoint.provider);
             finding(reach, is_chosen, answer.map(|offered| offered.models.len()))

@@ -8,7 +8,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use converse_text::{is_unsafe, safe_line};
+use crate::{is_unsafe, safe_line};
 
 /// A group of cases, such as those of one ensemble.
 #[derive(Debug, Clone, Default, PartialEq)]

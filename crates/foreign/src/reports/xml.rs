@@ -1,8 +1,8 @@
 //! Findings as a test report: one case for each descriptor, so that a sound one is seen to have been looked at.
 
-use super::junit::{self, Case, Fault, Sort, Suite};
 use super::{Report, in_full};
-use crate::{Finding, Severity};
+use converse_config::{Finding, Severity};
+use converse_text::junit::{self, Case, Fault, Sort, Suite};
 
 const NAME: &str = "converse ensembles check";
 

@@ -6,7 +6,7 @@
 use converse_text::safe;
 
 use super::{Report, in_full};
-use crate::{Finding, Severity};
+use converse_config::{Finding, Severity};
 
 /// Formats the findings as workflow commands.
 pub fn github(report: &Report<'_>) -> String {
