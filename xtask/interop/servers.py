@@ -94,8 +94,6 @@ class Step:
     exits: int = 0
     # Whether a rule allows the server's tools.
     allowed: bool = True
-    # How often to try, for a server that takes a moment and does not say so.
-    tries: int = 1
 
     def words(self, server, ensembles):
         """Returns the arguments of converse."""
@@ -105,14 +103,14 @@ class Step:
         return [*command, "--ensembles", ensembles, *rule, *self.options, *named]
 
 
-def call(tool, *arguments, then=(), exits=0, as_json=False, asked=False, tries=1):
+def call(tool, *arguments, then=(), exits=0, as_json=False, asked=False):
     """A call. `asked`: no rule allows the tool, so it needs an approval."""
-    return Step("call", [tool, *arguments], ["--json"] if as_json else [], list(then), exits, not asked, tries)
+    return Step("call", [tool, *arguments], ["--json"] if as_json else [], list(then), exits, not asked)
 
 
-def ask(prompt, *tools, then=(), tries=1):
+def ask(prompt, *tools, then=()):
     """A question that is answered with these tools of the server."""
-    return Step("ask", [prompt], ["-o", "json"], [invoked(*tools), *then], tries=tries)
+    return Step("ask", [prompt], ["-o", "json"], [invoked(*tools), *then])
 
 
 def records(prompt, *then):
@@ -250,13 +248,13 @@ def roots(site, pages):
     for directory in (told, started):
         directory.mkdir()
         (directory / "moon.txt").write_text(f"{WORDS}\n")
-    # It asks for them once it has begun to take calls, so about every second call comes too early.
+    # It asks for them once it is initialized, and then looks at the directories: the first call waits for it.
     steps = [
-        call("list_allowed_directories", tries=20, then=[says(str(told)), lacks(str(started))]),
-        call("read_text_file", f"path={told}/moon.txt", tries=20, then=[once(WORDS)]),
-        call("read_text_file", f"path={started}/moon.txt", tries=20, exits=10,
+        call("list_allowed_directories", then=[says(str(told)), lacks(str(started))]),
+        call("read_text_file", f"path={told}/moon.txt", then=[once(WORDS)]),
+        call("read_text_file", f"path={started}/moon.txt", exits=10,
              then=[complains("outside allowed directories")]),
-        ask(f"Read the text file {told}/moon.txt", "read_text_file", tries=20, then=[says(WORDS)]),
+        ask(f"Read the text file {told}/moon.txt", "read_text_file", then=[says(WORDS)]),
     ]  # fmt: skip
     return Plan(steps, [str(started)], grants='roots = ["told"]\n')
 

@@ -13,6 +13,7 @@ use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerN
 use rmcp::transport::Transport;
 
 use crate::error::{ConnectionEnd, EndCause};
+use crate::roots_request::RootsRequest;
 
 /// Server requests whose answers are not written yet.
 const MAX_UNANSWERED: usize = 64;
@@ -21,14 +22,15 @@ pub(crate) struct Guarded<T> {
     inner: T,
     end: ConnectionEnd,
     unanswered: Unanswered,
+    roots_request: RootsRequest,
     /// The last message made the library spawn a task, which must run before the next message is read.
     spawned: bool,
 }
 
 impl<T> Guarded<T> {
     /// Wraps a transport. `end` is set when the server is given up.
-    pub(crate) fn new(inner: T, end: ConnectionEnd) -> Self {
-        Self { inner, end, unanswered: Unanswered::default(), spawned: false }
+    pub(crate) fn new(inner: T, end: ConnectionEnd, roots_request: RootsRequest) -> Self {
+        Self { inner, end, unanswered: Unanswered::default(), roots_request, spawned: false }
     }
 }
 
@@ -39,15 +41,18 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
         &mut self,
         message: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let answering = match &message {
-            ClientJsonRpcMessage::Response(response) => Some(self.unanswered.answering(&response.id)),
-            ClientJsonRpcMessage::Error(error) => error.id.as_ref().map(|id| self.unanswered.answering(id)),
+        let id = match &message {
+            ClientJsonRpcMessage::Response(response) => Some(response.id.clone()),
+            ClientJsonRpcMessage::Error(error) => error.id.clone(),
             _ => None,
         };
+        let answering = id.map(|id| (self.unanswered.answering(&id), self.roots_request.clone(), id));
         let sending = self.inner.send(message);
         async move {
             let sent = sending.await;
-            drop(answering);
+            if let Some((_, roots_request, id)) = answering {
+                roots_request.ended(&id);
+            }
             sent
         }
     }
@@ -60,6 +65,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
         let message = self.inner.receive().await?;
         self.spawned =
             matches!(message, ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_));
+        self.roots_request.received(&message);
         if self.unanswered.received(&message) > MAX_UNANSWERED {
             let reason =
                 format!("the server asked more than {MAX_UNANSWERED} times without taking an answer");
@@ -193,7 +199,8 @@ mod tests {
     async fn arriving(mut incoming: Vec<serde_json::Value>, written: usize) -> (usize, ConnectionEnd) {
         incoming.reverse();
         let (writes, end) = (Arc::new(tokio::sync::Semaphore::new(written)), ConnectionEnd::default());
-        let mut guarded = Guarded::new(ScriptedTransport { incoming, writes }, end.clone());
+        let mut guarded =
+            Guarded::new(ScriptedTransport { incoming, writes }, end.clone(), RootsRequest::default());
         let (mut arrived, mut sending) = (0, tokio::task::JoinSet::new());
         while let Some(message) = guarded.receive().await {
             arrived += 1;

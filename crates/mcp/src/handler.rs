@@ -25,6 +25,7 @@ use crate::error::ConnectionEnd;
 use crate::in_flight::{InFlightRequests, LogReader};
 use crate::log::{self, Log};
 use crate::progress::ProgressListeners;
+use crate::roots_request::RootsRequest;
 use crate::sanitize;
 use crate::server_requests::{Asker, ServerRequestHandler};
 use crate::task;
@@ -62,6 +63,8 @@ pub(crate) struct Handler {
     pub(crate) in_flight_requests: InFlightRequests,
     /// The era in which the server is spoken to.
     era: Option<Era>,
+    /// Set by the transport.
+    pub(crate) roots_request: RootsRequest,
     log: Arc<Log>,
     end: ConnectionEnd,
 }

@@ -50,7 +50,7 @@ pub(crate) async fn handshake<T>(
 where
     T: Transport<RoleClient> + 'static,
 {
-    let mut inner = Guarded::new(transport, end);
+    let mut inner = Guarded::new(transport, end, handler.roots_request.clone());
     let (era, replay) = match mode {
         Mode::Only(era) => (era, Replay::default()),
         Mode::Detect { first, silence_limit } => {

@@ -54,6 +54,7 @@ mod relay;
 mod resources;
 mod responders;
 mod roots;
+mod roots_request;
 mod rounds;
 mod sampling;
 mod sanitize;

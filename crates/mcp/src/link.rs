@@ -83,6 +83,8 @@ pub(crate) struct Link {
     pub(crate) end: ConnectionEnd,
     /// Definitions of the tools at the last verification; `None` after a listing for the roster.
     pub(crate) seen: tokio::sync::Mutex<Option<HashMap<InvokerName, Digest>>>,
+    /// Set once the server has the roots, or does not ask for them.
+    pub(crate) roots_known: tokio::sync::OnceCell<()>,
     /// Consecutive failed listings after a change.
     pub(crate) missed: AtomicU32,
     /// Whether new calls need another connection. Calls in flight continue.
@@ -251,6 +253,7 @@ impl Link {
             handler,
             end,
             seen: tokio::sync::Mutex::default(),
+            roots_known: tokio::sync::OnceCell::new(),
             missed: AtomicU32::new(0),
             retired: CancellationToken::new(),
             begun: Instant::now(),

@@ -212,8 +212,17 @@ impl Server {
         self.way.silence_limit(self.connect_timeout).filter(|_| first == Era::Modern)
     }
 
-    /// Returns an open connection, and opens a new one if necessary. After an error, nothing was sent.
+    /// Returns an open connection whose server has the roots, and opens a new one if necessary. After an error, nothing was
+    /// sent.
     pub(crate) async fn link(&self, deadline: Instant) -> Result<Arc<Link>, InvokeError> {
+        let link = self.open_link(deadline).await?;
+        if !link.roots_known.initialized() {
+            let _ = timeout_at(deadline, link.roots_known().boxed()).await;
+        }
+        Ok(link)
+    }
+
+    async fn open_link(&self, deadline: Instant) -> Result<Arc<Link>, InvokeError> {
         if let Some(link) = self.living() {
             return Ok(link);
         }

@@ -4,6 +4,7 @@ mod clients;
 mod forms;
 mod granted;
 mod pauses;
+mod roots;
 mod rounds;
 mod tasks;
 
