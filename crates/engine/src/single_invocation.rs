@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use converse_canister::{Arguments, Canister, Decision, Invocation, InvocationResult, Outcome};
-use converse_ensemble::{Approved, CancelScope, Host, Invoked, Pending, Roster, Verdict};
+use converse_ensemble::{Approved, CancelScope, Host, Invoked, Pending, Roster, Turn, Verdict};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 
@@ -99,12 +99,26 @@ impl SingleInvocation<'_> {
     ///
     /// Only those of the sink. A tool that had not started by then never does.
     pub async fn run(&self, invocation: Invocation, host: Host) -> Result<InvocationReport, SinkError> {
+        self.run_in(None, invocation, host).await
+    }
+
+    /// The same in a turn that was waited for before, so that the invocation is judged when it may run.
+    ///
+    /// # Errors
+    ///
+    /// Only those of the sink. A tool that had not started by then never does.
+    pub async fn run_in(
+        &self,
+        turn: Option<Turn>,
+        invocation: Invocation,
+        host: Host,
+    ) -> Result<InvocationReport, SinkError> {
         self.sink.emit(&Event::Appended(&Canister::Invocation(invocation.clone())))?;
         let approved = match self.judged(&invocation).await? {
             Ok(approved) => approved,
             Err(answer) => return self.unrun(*answer),
         };
-        let turn = match self.roster.turn(&approved, self.scope).await {
+        let turn = match self.roster.turn_after(turn, &approved, self.scope).await {
             Ok(turn) => turn,
             Err(answer) => return self.unrun(answer),
         };

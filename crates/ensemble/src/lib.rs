@@ -83,7 +83,7 @@ pub use offer::Offer;
 pub use path_policy::PathPolicy;
 pub use pausable_clock::{PausableClock, PauseGuard};
 pub use pins::{HoldReason, Pins, accepting, lock_flag};
-pub use pipeline::{CRASHED, CancelScope, Invoked, Turn};
+pub use pipeline::{CRASHED, CancelScope, Gate, Invoked, Turn};
 pub use relay::{COMPLETE, GET_PROMPT, NoticeSender, Notices, OfferKind, READ_RESOURCE, Relay, ServerNotice};
 pub use roster::{Artefacts, NoArtefacts, Roster};
 pub use rules::Rules;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use converse_canister::{Cost, InvocationResult, Outcome};
-use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -21,6 +21,7 @@ use crate::pausable_clock::PausableClock;
 use crate::roster::Roster;
 use crate::rules::CallRules;
 use crate::shared::shared;
+use crate::tool::Tool;
 use crate::verdict::Approved;
 
 /// How long a cancelled tool may clean up before it is dropped.
@@ -75,26 +76,68 @@ impl CancelScope {
     }
 }
 
+/// Where the calls of a tool wait for others that may not run at the same time.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    lock: Arc<RwLock<()>>,
+    is_parallel: bool,
+}
+
 /// The right to run now, in parallel or alone. Others wait while it is held.
 #[derive(Debug)]
-pub struct Turn<'a> {
-    _shared: Option<RwLockReadGuard<'a, ()>>,
-    _alone: Option<RwLockWriteGuard<'a, ()>>,
+pub struct Turn {
+    gate: Gate,
+    _guard: GateGuard,
+}
+
+#[derive(Debug)]
+enum GateGuard {
+    Shared { _guard: OwnedRwLockReadGuard<()> },
+    Alone { _guard: OwnedRwLockWriteGuard<()> },
+}
+
+impl Gate {
+    /// Waits until a call of the tool may run.
+    pub async fn pass(self) -> Turn {
+        let lock = Arc::clone(&self.lock);
+        let guard = match self.is_parallel {
+            true => GateGuard::Shared { _guard: lock.read_owned().await },
+            false => GateGuard::Alone { _guard: lock.write_owned().await },
+        };
+        Turn { gate: self, _guard: guard }
+    }
+}
+
+impl Turn {
+    /// Returns whether it is a turn at this gate. The gate of a tool changes if the tool does.
+    pub fn is_at(&self, gate: &Gate) -> bool {
+        Arc::ptr_eq(&self.gate.lock, &gate.lock) && self.gate.is_parallel == gate.is_parallel
+    }
 }
 
 impl Roster {
+    /// Returns where calls of the tool with this name wait, if there is one.
+    pub fn gate(&self, tool: &str) -> Option<Gate> {
+        self.offer().find(tool).map(|tool| self.gate_of(tool))
+    }
+
     /// Waits until the invocation may run. The error is the result of an invocation that will not run.
-    pub async fn turn<'a>(
-        &'a self,
-        approved: &'a Approved,
+    pub async fn turn(&self, approved: &Approved, scope: &CancelScope) -> Result<Turn, InvocationResult> {
+        self.turn_after(None, approved, scope).await
+    }
+
+    /// The same; a `turn` that was waited for before counts if it is a turn of the tool.
+    pub async fn turn_after(
+        &self,
+        turn: Option<Turn>,
+        approved: &Approved,
         scope: &CancelScope,
-    ) -> Result<Turn<'a>, InvocationResult> {
-        let turn = async {
-            let (gate, parallel) = (self.gate_of(approved), approved.is_parallel());
-            let shared = if parallel { Some(gate.read().await) } else { None };
-            let alone = if parallel { None } else { Some(gate.write().await) };
-            Turn { _shared: shared, _alone: alone }
-        };
+    ) -> Result<Turn, InvocationResult> {
+        let gate = self.gate_of(&approved.tool);
+        if let Some(turn) = turn.filter(|turn| turn.is_at(&gate)) {
+            return Ok(turn);
+        }
+        let turn = gate.pass();
         tokio::select! {
             biased;
             () = scope.hold.cancelled() => {
@@ -105,15 +148,16 @@ impl Roster {
         }
     }
 
-    fn gate_of<'a>(&'a self, approved: &'a Approved) -> &'a RwLock<()> {
-        if self.serves_many { &approved.tool.calls.gate } else { &self.gate }
+    fn gate_of(&self, tool: &Tool) -> Gate {
+        let lock = if self.serves_many { &tool.calls.gate } else { &self.gate };
+        Gate { lock: Arc::clone(lock), is_parallel: tool.policy.parallel }
     }
 
     /// Runs the invocation and returns its result. The timeout covers all attempts.
     pub async fn invoke(
         &self,
         approved: &Approved,
-        _turn: Turn<'_>,
+        _turn: Turn,
         host: Host,
         cancel: &CancellationToken,
     ) -> Invoked {
@@ -124,7 +168,7 @@ impl Roster {
     pub async fn invoke_verbatim(
         &self,
         approved: &Approved,
-        _turn: Turn<'_>,
+        _turn: Turn,
         host: Host,
         cancel: &CancellationToken,
     ) -> Invoked {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use converse_canister::{Arguments, Blobs, Canister, Invocation, InvocationResult, Outcome};
 use converse_engine::{AskApprover, Event, InvocationReport, SingleInvocation, Sink, SinkError};
-use converse_ensemble::{CallClient, CancelScope, Host, Roster};
+use converse_ensemble::{CallClient, CancelScope, Host, Roster, Verdict};
 use futures_util::FutureExt as _;
 use futures_util::future::{FusedFuture as _, OptionFuture};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorCode, InputRequiredResult};
@@ -25,7 +25,7 @@ use crate::principal::{Admitted, Principal};
 use crate::queue::{Flow, Full, QueueSlot};
 use crate::raw_arguments::RawArguments;
 use crate::search::{self, CALL, FIND};
-use crate::served_tools::with_fixed;
+use crate::served_tools::{Name, with_fixed};
 
 /// Maximum number of waiting calls; further calls are rejected at once.
 const MAX_WAITING: usize = 16_384;
@@ -54,6 +54,8 @@ pub(crate) struct Turn<'a> {
     counted: Call,
     /// Whether it waited, so that a reload may have changed what it runs.
     pub(crate) has_waited: bool,
+    /// Its turn among the tools that may not run at the same time; `None` if it is not to run.
+    among_tools: Option<converse_ensemble::Turn>,
     _slot: QueueSlot<'a>,
 }
 
@@ -104,8 +106,8 @@ impl Gateway {
             let why = self.view.hold_reason(&served, &request.name);
             return Err(self.unknown_tool(&request, why, sink.as_ref()).await);
         };
-        let waiting = self.wait_for_turn((&name.shown, &name.qualified), &arguments, sink.as_ref(), context);
-        let turn = waiting.await?;
+        let target = self.target(name, context);
+        let turn = self.wait_for_turn(&target, &arguments, sink.as_ref(), context).await?;
         // A reload may have changed it meanwhile.
         let now = self.served_tools();
         let name = match now.find(&request.name) {
@@ -120,12 +122,7 @@ impl Gateway {
             }
         };
         let round = (request.input_responses.take().unwrap_or_default(), request.request_state.take());
-        let target = Target {
-            shown: &name.shown,
-            qualified: &name.qualified,
-            roster: self.roster_for(context),
-            fixed: Some(&name.fixed),
-        };
+        let target = self.target(name, context);
         let Ended { report, asking, .. } =
             self.run_in_turn(turn, &target, arguments, round, sink.as_ref(), context).await?;
         if let Some(asking) = asking {
@@ -158,6 +155,11 @@ impl Gateway {
         Ok(self.shared.calls.token())
     }
 
+    fn target<'a>(&'a self, name: &'a Name, context: &RequestContext<RoleServer>) -> Target<'a> {
+        let (shown, qualified) = (&name.shown, &name.qualified);
+        Target { shown, qualified, roster: self.roster_for(context), fixed: Some(&name.fixed) }
+    }
+
     /// Returns the tools as the principal of a request may call them.
     pub(crate) fn roster_for(&self, context: &RequestContext<RoleServer>) -> &Roster {
         self.view.roster_for(&Principal::of(context))
@@ -169,27 +171,32 @@ impl Gateway {
         self.shared.parts.audit.sink_for(&caller)
     }
 
-    /// Waits for the turn of a call of this tool (its names in the roster), and counts the call from now on.
+    /// Waits for the turn of a call of this tool, and counts the call from now on.
     pub(crate) async fn wait_for_turn<'a>(
         &'a self,
-        (shown, qualified): (&str, &str),
+        target: &Target<'_>,
         arguments: &RawArguments,
         sink: &dyn Sink,
         context: &RequestContext<RoleServer>,
     ) -> Result<Turn<'a>, ErrorData> {
-        let principal = Principal::of(context);
-        let ensemble = qualified.split('.').next().unwrap_or_default();
+        let (principal, shown) = (Principal::of(context), target.shown);
+        let ensemble = target.qualified.split('.').next().unwrap_or_default();
         let flow = Flow { tool: shown, ensemble, principal: &principal };
         let entered = self.shared.queue.enter(flow, arguments.weight());
         let slot = entered.map_err(|full| self.not_accepted(BUSY, full.message(), "queue", RETRY_SOON))?;
-        let has_waited = matches!(slot, QueueSlot::Waiting(_));
+        let mut has_waited = matches!(slot, QueueSlot::Waiting(_));
         let counted = self.shared.counters.call(shown, self.view.name());
-        let Some(slot) = self.wait_for_slot(slot, context).await else {
+        let waited = async {
+            let slot = self.wait_for_slot(slot, context).await?;
+            let among_tools = self.wait_for_tools(target, arguments, &mut has_waited, context).await?;
+            Some((slot, among_tools))
+        };
+        let Some((slot, among_tools)) = waited.await else {
             counted.ended(Outcome::Cancelled);
             let text = "cancelled while waiting; nothing was run";
             return Err(self.ended_in_queue((shown, Outcome::Cancelled), text, sink).await);
         };
-        let turn = Turn { counted, has_waited, _slot: slot };
+        let turn = Turn { counted, has_waited, among_tools, _slot: slot };
         // Servers may have been waited for before the queue.
         if Admitted::is_revoked(context) {
             turn.unused(Outcome::Refused);
@@ -210,8 +217,9 @@ impl Gateway {
         context: &RequestContext<RoleServer>,
     ) -> Result<Ended, ErrorData> {
         let (principal, bytes) = (Principal::of(context), arguments.len());
-        let Turn { counted, _slot, .. } = turn;
-        let mut ended = self.run(target, arguments, round, sink, context).await.map_err(|error| {
+        let Turn { counted, among_tools, _slot, .. } = turn;
+        let running = self.run((target, among_tools), arguments, round, sink, context);
+        let mut ended = running.await.map_err(|error| {
             tracing::error!(%error, "a call could not be recorded");
             // A call runs only if its start was recorded, but the record of its end may have failed.
             ErrorData::internal_error(format!("{error}; if the call started, its outcome is unknown"), None)
@@ -274,9 +282,46 @@ impl Gateway {
         }
     }
 
-    async fn run(
+    /// Waits for running calls of tools that may not run at the same time. A call that may not run as things are does not
+    /// wait for them. `None` if the call was cancelled meanwhile.
+    async fn wait_for_tools(
         &self,
         target: &Target<'_>,
+        arguments: &RawArguments,
+        has_waited: &mut bool,
+        context: &RequestContext<RoleServer>,
+    ) -> Option<Option<converse_ensemble::Turn>> {
+        while let Some(gate) = target.roster.gate(target.shown) {
+            if let Some(turn) = gate.clone().pass().now_or_never() {
+                return Some(Some(turn));
+            }
+            if !self.may_run(target, arguments) {
+                break;
+            }
+            *has_waited = true;
+            let turn = tokio::select! {
+                biased;
+                () = context.ct.cancelled() => return None,
+                () = self.shared.cancel.cancelled() => return None,
+                turn = gate.pass() => turn,
+            };
+            // A reload may have made it a tool that waits for others.
+            if target.roster.gate(target.shown).is_some_and(|now| turn.is_at(&now)) {
+                return Some(Some(turn));
+            }
+        }
+        Some(None)
+    }
+
+    fn may_run(&self, target: &Target<'_>, arguments: &RawArguments) -> bool {
+        let Ok(arguments) = with_fixed(arguments.clone().parse(), target.fixed) else { return false };
+        let verdict = target.roster.judge(&self.invocation(target.shown, arguments));
+        matches!(verdict, Verdict::Allowed(_))
+    }
+
+    async fn run(
+        &self,
+        (target, among_tools): (&Target<'_>, Option<converse_ensemble::Turn>),
         arguments: RawArguments,
         round: Round,
         sink: &dyn Sink,
@@ -299,7 +344,7 @@ impl Gateway {
         let client = Arc::new(CallingClient::new(self, context, target.qualified, round));
         let host = Host::of_client(Arc::clone(&client) as Arc<dyn CallClient>);
         let host = host.traced(CallTrace::upstream(context));
-        let mut running = std::pin::pin!(single.run(invocation, host).fuse());
+        let mut running = std::pin::pin!(single.run_in(among_tools, invocation, host).fuse());
         let sending = client.wants_reports().then(|| client.send_reports());
         let mut notified = std::pin::pin!(OptionFuture::from(sending).fuse());
         let mut cancelled = std::pin::pin!(self.shared.cancel.cancelled().fuse());

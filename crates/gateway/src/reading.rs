@@ -117,7 +117,8 @@ impl Gateway {
         let qualified = format!("{}.{}", reader.0, reader.1);
         let shown = shown_name(&readers, &qualified)?;
         let arguments = RawArguments::new(&params.to_string(), 0);
-        let turn = self.wait_for_turn((&shown, &qualified), &arguments, sink.as_ref(), context).await?;
+        let target = Target { shown: &shown, qualified: &qualified, roster: &readers, fixed: None };
+        let turn = self.wait_for_turn(&target, &arguments, sink.as_ref(), context).await?;
         // A reload may have replaced the server meanwhile, or taken it away.
         let readers = if turn.has_waited { roster.readers() } else { readers };
         if turn.has_waited && shown_name(&readers, &qualified).is_err() {

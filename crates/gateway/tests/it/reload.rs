@@ -1,8 +1,12 @@
 //! What a reload changes for calls that wait and for streams that are open.
 
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
 use converse_config::{Permission, Rule};
 use converse_ensemble::{OfferKind, ServerNotice};
 use converse_gateway::Change;
+use converse_testkit::hang_guard::ends;
 use serde_json::{Value, json};
 
 use crate::offers::libraries;
@@ -46,6 +50,52 @@ async fn a_call_that_waited_runs_what_its_view_has_at_its_turn() {
     }
     let unrun = stage.heard.all().iter().filter(|line| line.starts_with("unrun no_such_tool")).count();
     assert_eq!(unrun, 2, "{:?}", stage.heard.all());
+}
+
+/// `alone` runs, and may not run at the same time as other tools.
+#[tokio::test]
+async fn a_call_that_waited_for_a_tool_that_runs_alone_is_judged_at_its_turn() {
+    let view = |entries: &[(&str, &str, &str)]| {
+        let entries = entries.iter().map(|(tool, name, text)| {
+            format!(", {{ tool = \"two.{tool}\", name = \"{name}\", arguments = {{ text = \"{text}\" }} }}")
+        });
+        let entries = entries.collect::<String>();
+        views(&format!("[[views]]\nname = \"v\"\ntools = [\"two.alone\", \"two.alone_no\"{entries}]\n"))
+    };
+    let before = [("alone_echo", "say", "old"), ("echo", "side", "old"), ("alone_echo", "gone", "old")];
+    let of_two = ["alone", "alone_no", "alone_echo", "echo"].map(str::to_owned).to_vec();
+    let stage = Set { views: view(&before), of_two, ..Set::default() }.up().await;
+    let (mut client, _) = client(&stage, "v").await;
+    client.call(1, "two__alone", json!({})).await;
+    stage.started(1).await;
+    for (id, tool) in [(2, "say"), (3, "side"), (4, "gone"), (5, "two__alone_no"), (6, "say")] {
+        client.call(id, tool, json!({})).await;
+        stage.running(usize::try_from(id).unwrap()).await;
+    }
+    client.call(7, "two__alone_no", json!({ "text": 5 })).await;
+    let invalid = client.answer(7).await;
+    assert_eq!(invalid["result"]["isError"], true, "it does not wait: {invalid}");
+    cancel(&client, 6).await;
+    let of_cancelled = || stage.heard.all().iter().any(|line| line.starts_with("unrun cancelled"));
+    ends("waiting for a call to be taken back", async {
+        while !of_cancelled() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
+    let now = view(&[("alone_echo", "say", "new"), ("echo", "side", "new")]);
+    let deny = Rule::new("two.alone_no", Permission::Deny, "test").unwrap();
+    let rules = Some(vec![allow("*"), deny]);
+    stage.gateway.take_over(Change { views: Some(now), rules, ..same(&stage) }).await;
+    assert_eq!(stage.started.load(Ordering::SeqCst), 1, "the others wait");
+    cancel(&client, 1).await;
+    for id in [2, 3] {
+        assert_eq!(client.answer(id).await["result"]["content"][0]["text"], "new");
+    }
+    assert_eq!(client.answer(4).await["error"]["message"], "unknown tool: gone");
+    let refused = client.answer(5).await;
+    let text = refused["result"]["content"][0]["text"].as_str().unwrap_or_default();
+    assert!(text.starts_with("refused: not allowed by the rule"), "{refused}");
 }
 
 #[tokio::test]

@@ -309,8 +309,8 @@ impl Hands {
         let invocable = Arc::new(Acts { does, started: Arc::clone(&self.started) });
         let invoker = name.to_owned().try_into().unwrap();
         let description = if does == Does::Held { format!("did {name}") } else { format!("does {name}") };
-        let tool =
-            ensemble.tool(&invoker, description.clone(), schema.clone(), Policy::default(), false, invocable);
+        let policy = Policy { parallel: !name.starts_with("alone"), ..Policy::default() };
+        let tool = ensemble.tool(&invoker, description.clone(), schema.clone(), policy, false, invocable);
         if does != Does::Verbatim {
             return tool;
         }
@@ -449,6 +449,7 @@ impl Set {
                 "held" => Does::Held,
                 "asks" => Does::Asks,
                 "works" => Does::Works,
+                "alone" => Does::Waits,
                 _ => Does::Echo,
             };
             (name.clone(), does)
