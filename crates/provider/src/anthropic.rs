@@ -16,8 +16,9 @@ mod version;
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use converse_canister::Declaration;
+use converse_canister::{Declaration, ToolName};
 use http::response::Parts;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::body::BodyDecoder;
@@ -25,8 +26,8 @@ use crate::controls::check_sampling;
 use crate::grouping::instructions;
 use crate::head::Head;
 use crate::kept_messages::is_plain;
-use crate::request::{post_with_texts, tools};
-use crate::schema::{object, object_root};
+use crate::request::{post_with_texts, tool_values, tools};
+use crate::schema::{Schema, object_root};
 use crate::{
     Controls, Decoder, Effort, Endpoint, ForcedCall, Prepared, Processor, Prompt, ReplyOrigin, TranslateError,
 };
@@ -44,7 +45,7 @@ pub(crate) struct Anthropic;
 
 impl Processor for Anthropic {
     fn prepare_tools(&self, tools: &[Declaration], _: &Endpoint) -> Result<Vec<Value>, TranslateError> {
-        tools.iter().map(prepare_tool).collect()
+        tool_values(tools, prepare_tool)
     }
 
     fn nativize_prepared(
@@ -181,13 +182,16 @@ fn body<'p>(
 }
 
 /// Returns a tool as Anthropic wants it: `{name, description, input_schema}`, the schema an object at its root.
-pub(crate) fn prepare_tool(tool: &Declaration) -> Result<Value, TranslateError> {
-    let schema = object_root(tool)?;
-    Ok(object([
-        ("name", json!(tool.name.as_str())),
-        ("description", json!(tool.description)),
-        ("input_schema", Value::Object(schema)),
-    ]))
+pub(crate) fn prepare_tool(tool: &Declaration) -> Result<MessagesTool<'_>, TranslateError> {
+    let input_schema = object_root(tool)?;
+    Ok(MessagesTool { name: &tool.name, description: &tool.description, input_schema })
+}
+
+#[derive(Serialize)]
+pub(crate) struct MessagesTool<'d> {
+    name: &'d ToolName,
+    description: &'d str,
+    input_schema: Schema<'d>,
 }
 
 /// Returns a declaration without arguments for a tool that is no longer offered. The server refuses a history with

@@ -21,8 +21,9 @@ mod thinking;
 pub(crate) use faults::{reasons, retry_delay, spent_for_today};
 
 use bytes::Bytes;
-use converse_canister::Declaration;
+use converse_canister::{Declaration, ToolName};
 use http::response::Parts;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::body::BodyDecoder;
@@ -30,8 +31,8 @@ use crate::controls::{check_sampling, check_unlimited};
 use crate::grouping::instructions;
 use crate::head::Head;
 use crate::kept_messages::is_plain;
-use crate::request::{post, post_with_texts, tools};
-use crate::schema;
+use crate::request::{post, post_with_texts, tool_values, tools};
+use crate::schema::{self, Schema};
 use crate::{
     AnswerFormat, Decoder, Endpoint, ForcedCall, Prepared, Processor, Prompt, ReplyOrigin, TranslateError,
 };
@@ -42,7 +43,7 @@ pub(crate) struct Gemini;
 
 impl Processor for Gemini {
     fn prepare_tools(&self, tools: &[Declaration], _: &Endpoint) -> Result<Vec<Value>, TranslateError> {
-        tools.iter().map(prepare_tool).collect()
+        tool_values(tools, prepare_tool)
     }
 
     fn nativize_prepared(
@@ -187,15 +188,18 @@ fn takes_answer_schema(prompt: &Prompt<'_>) -> bool {
 /// as the documentation asks; older models refused an object without properties.
 ///
 /// <https://ai.google.dev/api/caching#FunctionDeclaration>, google-genai 3.4.0 (checked 2026-11).
-pub(crate) fn prepare_tool(tool: &Declaration) -> Result<Value, TranslateError> {
+pub(crate) fn prepare_tool(tool: &Declaration) -> Result<FunctionDeclaration<'_>, TranslateError> {
     let schema = schema::for_gemini(tool)?;
-    let mut declaration = Map::new();
-    declaration.insert("name".into(), json!(tool.name.as_str()));
-    declaration.insert("description".into(), json!(tool.description));
-    if takes_arguments(&schema) {
-        declaration.insert("parametersJsonSchema".into(), Value::Object(schema));
-    }
-    Ok(Value::Object(declaration))
+    let schema = takes_arguments(&schema).then_some(schema);
+    Ok(FunctionDeclaration { name: &tool.name, description: &tool.description, schema })
+}
+
+#[derive(Serialize)]
+pub(crate) struct FunctionDeclaration<'d> {
+    name: &'d ToolName,
+    description: &'d str,
+    #[serde(rename = "parametersJsonSchema", skip_serializing_if = "Option::is_none")]
+    schema: Option<Schema<'d>>,
 }
 
 fn takes_arguments(schema: &Map<String, Value>) -> bool {

@@ -20,6 +20,7 @@ mod tests;
 use converse_canister::Declaration;
 use serde_json::Value;
 
+use crate::request::tool_values;
 use crate::{TranslateError, anthropic, gemini, openai_chat};
 
 pub use name::lint_name;
@@ -130,12 +131,13 @@ fn lint_description(which: LintTarget, description: &str) -> Vec<Objection> {
 
 /// Returns the schema as a request contains it, made by the code that makes requests.
 fn sent(which: LintTarget, tool: &Declaration) -> Result<Value, TranslateError> {
-    let part = |tool: Value, pointer: &str| tool.pointer(pointer).cloned().unwrap_or_default();
-    match which {
-        LintTarget::Anthropic => Ok(part(anthropic::prepare_tool(tool)?, "/input_schema")),
-        LintTarget::OpenAi => Ok(part(openai_chat::prepare_tool(tool)?, "/function/parameters")),
-        LintTarget::Gemini => Ok(part(gemini::prepare_tool(tool)?, "/parametersJsonSchema")),
-    }
+    let tool = std::slice::from_ref(tool);
+    let (tools, pointer) = match which {
+        LintTarget::Anthropic => (tool_values(tool, anthropic::prepare_tool)?, "/0/input_schema"),
+        LintTarget::OpenAi => (tool_values(tool, openai_chat::prepare_tool)?, "/0/function/parameters"),
+        LintTarget::Gemini => (tool_values(tool, gemini::prepare_tool)?, "/0/parametersJsonSchema"),
+    };
+    Ok(Value::Array(tools).pointer(pointer).cloned().unwrap_or_default())
 }
 
 fn untranslatable(tool: &Declaration, error: &TranslateError) -> Objection {

@@ -27,7 +27,7 @@ use crate::body::BodyDecoder;
 use crate::controls::{check_sampling, check_unforced, effort};
 use crate::head::Head;
 use crate::kept_messages::is_plain;
-use crate::request::{post_with_texts, tools};
+use crate::request::{post_with_texts, tool_values, tools};
 use crate::{
     Controls, Decoder, Effort, Endpoint, Facts, Prepared, Processor, Prompt, ReplyOrigin, Thinking,
     TranslateError,
@@ -38,7 +38,7 @@ pub(crate) struct Ollama;
 
 impl Processor for Ollama {
     fn prepare_tools(&self, tools: &[Declaration], _: &Endpoint) -> Result<Vec<Value>, TranslateError> {
-        tools.iter().map(crate::openai_chat::prepare_tool).collect()
+        tool_values(tools, crate::openai_chat::prepare_tool)
     }
 
     fn nativize_prepared(

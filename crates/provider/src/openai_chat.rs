@@ -21,16 +21,17 @@ pub(crate) use cost::cost;
 pub(crate) use think::ThinkSplitter;
 
 use bytes::Bytes;
-use converse_canister::Declaration;
+use converse_canister::{Declaration, ToolName};
 use http::response::Parts;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::body::BodyDecoder;
 use crate::controls::{check_sampling, effort};
 use crate::head::Head;
 use crate::kept_messages::is_plain;
-use crate::request::{post_with_texts, tools};
-use crate::schema::{for_openai, object};
+use crate::request::{post_with_texts, tool_values, tools};
+use crate::schema::{Schema, for_openai};
 use crate::{
     Decoder, Effort, Endpoint, ForcedCall, Prepared, Processor, Prompt, Quirks, ReplyOrigin, TranslateError,
 };
@@ -40,7 +41,7 @@ pub(crate) struct OpenAiChat;
 
 impl Processor for OpenAiChat {
     fn prepare_tools(&self, tools: &[Declaration], _: &Endpoint) -> Result<Vec<Value>, TranslateError> {
-        tools.iter().map(prepare_tool).collect()
+        tool_values(tools, prepare_tool)
     }
 
     fn nativize_prepared(
@@ -170,14 +171,23 @@ pub(crate) fn word(effort: Effort) -> &'static str {
 /// Returns a tool as chat servers want it. `parameters` always has `type` and `properties`, which some servers'
 /// templates read without a check; `strict` is never sent, since it restricts schemas in ways that ours need not
 /// follow.
-pub(crate) fn prepare_tool(tool: &Declaration) -> Result<Value, TranslateError> {
-    let schema = for_openai(tool)?;
-    let function = object([
-        ("name", json!(tool.name.as_str())),
-        ("description", json!(tool.description)),
-        ("parameters", Value::Object(schema)),
-    ]);
-    Ok(object([("type", json!("function")), ("function", function)]))
+pub(crate) fn prepare_tool(tool: &Declaration) -> Result<ChatTool<'_>, TranslateError> {
+    let function =
+        Function { name: &tool.name, description: &tool.description, parameters: for_openai(tool)? };
+    Ok(ChatTool { r#type: "function", function })
+}
+
+#[derive(Serialize)]
+pub(crate) struct ChatTool<'d> {
+    r#type: &'static str,
+    function: Function<'d>,
+}
+
+#[derive(Serialize)]
+struct Function<'d> {
+    name: &'d ToolName,
+    description: &'d str,
+    parameters: Schema<'d>,
 }
 
 /// Returns declarations for the tools that the history calls, each once, in the order of the first call.

@@ -16,8 +16,9 @@ mod replay;
 mod slot;
 
 use bytes::Bytes;
-use converse_canister::Declaration;
+use converse_canister::{Declaration, ToolName};
 use http::response::Parts;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::body::BodyDecoder;
@@ -26,8 +27,8 @@ use crate::grouping::instructions;
 use crate::head::Head;
 use crate::kept_messages::is_plain;
 use crate::openai_chat::{json_schema_format, word};
-use crate::request::{post_with_texts, tools};
-use crate::schema::{for_openai, object};
+use crate::request::{post_with_texts, tool_values, tools};
+use crate::schema::{Schema, for_openai};
 use crate::{
     Decoder, Effort, Endpoint, ForcedCall, Prepared, Processor, Prompt, ReplyOrigin, Structured, Thinking,
     TranslateError,
@@ -38,7 +39,7 @@ pub(crate) struct OpenAiResponses;
 
 impl Processor for OpenAiResponses {
     fn prepare_tools(&self, tools: &[Declaration], _: &Endpoint) -> Result<Vec<Value>, TranslateError> {
-        tools.iter().map(prepare_tool).collect()
+        tool_values(tools, prepare_tool)
     }
 
     fn nativize_prepared(
@@ -184,13 +185,21 @@ fn format(prompt: &Prompt<'_>, structured: Structured) -> Option<Value> {
 
 /// Returns a tool as the Responses API wants it: flat. `strict` is always sent: without it the server takes schemas as
 /// strict, which those of MCP servers are not (SDK 3.52.0 makes the key required).
-fn prepare_tool(tool: &Declaration) -> Result<Value, TranslateError> {
-    let schema = for_openai(tool)?;
-    Ok(object([
-        ("type", json!("function")),
-        ("name", json!(tool.name.as_str())),
-        ("description", json!(tool.description)),
-        ("parameters", Value::Object(schema)),
-        ("strict", json!(false)),
-    ]))
+fn prepare_tool(tool: &Declaration) -> Result<FlatTool<'_>, TranslateError> {
+    Ok(FlatTool {
+        r#type: "function",
+        name: &tool.name,
+        description: &tool.description,
+        parameters: for_openai(tool)?,
+        strict: false,
+    })
+}
+
+#[derive(Serialize)]
+struct FlatTool<'d> {
+    r#type: &'static str,
+    name: &'d ToolName,
+    description: &'d str,
+    parameters: Schema<'d>,
+    strict: bool,
 }

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use converse_canister::{Declaration, PreparedTools};
 use http::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Request, Uri};
-use serde_json::value::{RawValue, to_raw_value};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value, to_value};
 use serde_json::{Map, Value};
 
 use crate::kept_messages::is_plain;
@@ -85,18 +86,31 @@ type Tools<'p> = (Value, Option<Cow<'p, RawValue>>);
 ///
 /// # Errors
 /// Those of `prepare`.
-pub(crate) fn tools<'p>(
-    prompt: &Prompt<'_>,
+pub(crate) fn tools<'d, 'p, T: Serialize>(
+    prompt: &Prompt<'d>,
     endpoint: &Endpoint,
     prepared: Option<&'p PreparedTools>,
-    prepare: fn(&Declaration) -> Result<Value, TranslateError>,
+    prepare: fn(&'d Declaration) -> Result<T, TranslateError>,
 ) -> Result<Tools<'p>, TranslateError> {
-    let values = || prompt.tools.iter().map(prepare).collect::<Result<Vec<Value>, _>>();
     let Some(prepared) = prepared.filter(|_| is_plain(prompt, endpoint, "tools")) else {
-        return Ok((Value::Array(values()?), None));
+        return Ok((Value::Array(tool_values(prompt.tools, prepare)?), None));
     };
-    let text = prepared.get(endpoint.dialect.label(), || to_raw_value(&values()?).map_err(unwritten))?;
-    Ok((Value::Null, Some(text)))
+    let write = || {
+        let tools: Vec<T> = prompt.tools.iter().map(prepare).collect::<Result<_, _>>()?;
+        to_raw_value(&tools).map_err(unwritten)
+    };
+    Ok((Value::Null, Some(prepared.get(endpoint.dialect.label(), write)?)))
+}
+
+/// Returns tools as JSON values, for the requests that change them.
+///
+/// # Errors
+/// Those of `prepare`.
+pub(crate) fn tool_values<'d, T: Serialize>(
+    tools: &'d [Declaration],
+    prepare: fn(&'d Declaration) -> Result<T, TranslateError>,
+) -> Result<Vec<Value>, TranslateError> {
+    tools.iter().map(|tool| to_value(prepare(tool)?).map_err(unwritten)).collect()
 }
 
 /// Builds a POST of bytes of this media type, which no patch changes.

@@ -6,7 +6,7 @@
 //! | OpenAI, both | also: `properties` at the root, `items` at each array, no `enum`, `const` or `not` at the root |
 //! | Gemini | also: no references ([`inline`]), `required` names what `properties` have, no `true` for a schema |
 //!
-//! Everything else passes unchanged. Every provider requires an object for the arguments, and most answer 400 to
+//! Everything else passes unchanged, and a schema in which there is nothing to change is not copied. Every provider requires an object for the arguments, and most answer 400 to
 //! another root (as recorded refusals show). Each change only loosens what the *model* gets, or says the same in
 //! another form: the arguments are checked against the original schema before anything runs.
 //!
@@ -14,6 +14,9 @@
 
 mod drafts;
 mod inline;
+mod unchanged;
+
+use std::borrow::Cow;
 
 use converse_canister::Declaration;
 use serde_json::{Map, Value, json};
@@ -22,8 +25,16 @@ use crate::TranslateError;
 
 const COMBINATORS: [&str; 3] = ["anyOf", "oneOf", "allOf"];
 
+/// The schema of a tool, borrowed if the wire gets it as it was declared.
+pub(crate) type Schema<'d> = Cow<'d, Map<String, Value>>;
+
 /// The schema with an object at its root, or an error that names the tool.
-pub(crate) fn object_root(tool: &Declaration) -> Result<Map<String, Value>, TranslateError> {
+pub(crate) fn object_root(tool: &Declaration) -> Result<Schema<'_>, TranslateError> {
+    let changed = || changed_root(tool).map(Cow::Owned);
+    unchanged::everywhere(tool).map_or_else(changed, |schema| Ok(Cow::Borrowed(schema)))
+}
+
+fn changed_root(tool: &Declaration) -> Result<Map<String, Value>, TranslateError> {
     let wrong =
         |reason: &str| TranslateError::Tool { tool: tool.name.to_string(), reason: reason.to_owned() };
     let Value::Object(schema) = &*tool.arguments else { return Err(wrong("its schema is not an object")) };
@@ -49,8 +60,13 @@ pub(crate) fn object_root(tool: &Declaration) -> Result<Map<String, Value>, Tran
 /// OpenAI's own servers, with `strict` off: <https://github.com/openai/openai-agents-python/issues/449> (`properties`),
 /// <https://github.com/zed-industries/zed/pull/47578> (`items`),
 /// <https://github.com/goruck/home-generative-agent/pull/545> (keywords at the root). Checked 2026-11.
-pub(crate) fn for_openai(tool: &Declaration) -> Result<Map<String, Value>, TranslateError> {
-    let mut schema = object_root(tool)?;
+pub(crate) fn for_openai(tool: &Declaration) -> Result<Schema<'_>, TranslateError> {
+    let changed = || changed_for_openai(tool).map(Cow::Owned);
+    unchanged::for_openai(tool).map_or_else(changed, |schema| Ok(Cow::Borrowed(schema)))
+}
+
+fn changed_for_openai(tool: &Declaration) -> Result<Map<String, Value>, TranslateError> {
+    let mut schema = changed_root(tool)?;
     for key in ["enum", "const", "not"] {
         schema.shift_remove(key);
     }
@@ -61,18 +77,9 @@ pub(crate) fn for_openai(tool: &Declaration) -> Result<Map<String, Value>, Trans
     Ok(schema)
 }
 
-/// Makes an object of these fields. `json!` would copy the values.
-pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
-    Value::Object(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
-}
-
 /// Adds an empty `items` to arrays without one, at any depth.
 fn give_items(schema: &mut Map<String, Value>) {
-    let is_array = match schema.get("type") {
-        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "array"),
-        kind => kind.is_some_and(|kind| kind == "array"),
-    };
-    if is_array {
+    if is_array(schema) {
         schema.entry("items").or_insert_with(|| json!({}));
     }
     each_inner(schema, &mut |_, inner| {
@@ -82,14 +89,21 @@ fn give_items(schema: &mut Map<String, Value>) {
     });
 }
 
+fn is_array(schema: &Map<String, Value>) -> bool {
+    match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "array"),
+        kind => kind.is_some_and(|kind| kind == "array"),
+    }
+}
+
 /// Gemini's `parametersJsonSchema`. It passes over keywords that it does not know, but refuses references that lead
 /// nowhere (<https://github.com/google-gemini/gemini-cli/issues/13326>,
 /// <https://github.com/agent-infra/sandbox/issues/83>), those with company
 /// (<https://github.com/anomalyco/opencode/issues/12295>) and, in its older field at least, what `required` names and
 /// `properties` do not have. Checked 2026-11.
-pub(crate) fn for_gemini(tool: &Declaration) -> Result<Map<String, Value>, TranslateError> {
-    let schema = object_root(tool)?;
-    Ok(narrowed_for_gemini(&schema))
+pub(crate) fn for_gemini(tool: &Declaration) -> Result<Schema<'_>, TranslateError> {
+    let changed = || Ok(Cow::Owned(narrowed_for_gemini(&changed_root(tool)?)));
+    unchanged::for_gemini(tool).map_or_else(changed, |schema| Ok(Cow::Borrowed(schema)))
 }
 
 /// Gemini's `responseJsonSchema`: the same rules, but that an answer may be of any type.
@@ -230,7 +244,7 @@ mod tests {
             description: String::new(),
             arguments: arguments.into(),
         };
-        object_root(&tool).map(Value::Object).map_err(|error| error.to_string())
+        object_root(&tool).map(|schema| Value::Object(schema.into_owned())).map_err(|error| error.to_string())
     }
 
     #[test]

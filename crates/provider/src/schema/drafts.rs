@@ -22,7 +22,7 @@ pub(super) fn modernise(schema: &mut Map<String, Value>) {
 }
 
 /// Returns whether a keyword has a form that [`rewrite`] changes. Looking at each is cheaper than looking for these.
-fn is_old((keyword, value): (&String, &Value)) -> bool {
+pub(super) fn is_old((keyword, value): (&String, &Value)) -> bool {
     match (keyword.as_str(), value) {
         ("items", Value::Array(_))
         | ("exclusiveMinimum" | "exclusiveMaximum" | "required", Value::Bool(_)) => true,

@@ -17,6 +17,11 @@ const MAX_ADDED: usize = 2000;
 const BOOKKEEPING: [&str; 8] =
     ["$schema", "$id", "$anchor", "$dynamicAnchor", "$comment", "$vocabulary", "$defs", "definitions"];
 
+/// Returns whether [`inlined`] removes or resolves a keyword.
+pub(super) fn is_changed(keyword: &str) -> bool {
+    BOOKKEEPING.contains(&keyword) || matches!(keyword, "$ref" | "$dynamicRef")
+}
+
 /// The schema with everything in it that references led to.
 pub(super) fn inlined(root: &Map<String, Value>) -> Map<String, Value> {
     let mut inliner = Inliner { root, path: vec!["#".to_owned()], left: MAX_ADDED };
