@@ -1,10 +1,10 @@
 //! The connections to the database, and the thread that runs them.
 //!
 //! Two connections: one for the statements of sessions, one after the other, and one that renews leases, which must not
-//! wait for a long statement.
+//! wait for a long statement. A server has a third one (`replicas.rs`).
 
 use std::collections::BTreeMap;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Row};
+use tokio_postgres::{AsyncMessage, Client, Row};
 
 use crate::address::Address;
 use crate::migrations::migrate;
@@ -35,7 +35,7 @@ const ANSWER: Duration = Duration::from_secs(65);
 /// Time of a call, which may wait for those of other threads.
 const CALL: Duration = Duration::from_secs(180);
 /// A lease is renewed so many times within its duration.
-const RENEWALS: u32 = 3;
+pub(crate) const RENEWALS: u32 = 3;
 
 /// The work of one call, on the connection of the sessions.
 pub(crate) type Work<'c, T> = Pin<Box<dyn Future<Output = Result<T, Failed>> + Send + 'c>>;
@@ -205,7 +205,8 @@ impl Database {
         receiver.recv_timeout(CALL).unwrap_or_else(|_| Err(Failed::NoAnswer.into_io()))
     }
 
-    fn handle(&self) -> io::Result<Handle> {
+    /// Returns the runtime of the connections, which is started first if it does not run.
+    pub(crate) fn handle(&self) -> io::Result<Handle> {
         let mut worker = self.worker.lock();
         if let Some(worker) = &*worker {
             return Ok(worker.handle.clone());
@@ -267,9 +268,10 @@ struct Connection {
     live: tokio::sync::Mutex<Option<Live>>,
 }
 
+/// An open connection, closed when dropped.
 #[derive(Debug)]
-struct Live {
-    client: Client,
+pub(crate) struct Live {
+    pub(crate) client: Client,
     task: JoinHandle<()>,
 }
 
@@ -288,7 +290,7 @@ impl Connection {
         let mut slot = self.live.lock().await;
         let mut live = match slot.take().filter(|live| !live.client.is_closed()) {
             Some(live) => live,
-            None => timeout(CONNECT, connect(address)).await.map_err(|_| Failed::NoConnection)??,
+            None => timeout(CONNECT, connect(address, |_| {})).await.map_err(|_| Failed::NoConnection)??,
         };
         // What is cut off in the middle is not used again.
         let done = timeout(ANSWER, work(&mut live.client)).await.map_err(|_| Failed::NoAnswer)?;
@@ -297,11 +299,22 @@ impl Connection {
     }
 }
 
-async fn connect(address: &Address) -> Result<Live, Failed> {
-    let (client, connection) = address.config.connect(tls::connector(address)?).await?;
+/// Connects, and brings the tables to this version. `heard` gets the messages of a connection that listens.
+pub(crate) async fn connect(
+    address: &Address,
+    heard: impl Fn(&str) + Send + 'static,
+) -> Result<Live, Failed> {
+    let (client, mut connection) = address.config.connect(tls::connector(address)?).await?;
     let task = tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(error = explained(&error), "the connection to the database was lost");
+        while let Some(message) = poll_fn(|cx| connection.poll_message(cx)).await {
+            match message {
+                Ok(AsyncMessage::Notification(message)) => heard(message.payload()),
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::debug!(error = explained(&error), "the connection to the database was lost");
+                    break;
+                }
+            }
         }
     });
     let mut live = Live { client, task };

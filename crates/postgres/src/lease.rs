@@ -318,7 +318,9 @@ impl SessionLock for Lease {
     }
 
     fn delete(&self) -> Result<(), SessionError> {
-        let sql = "DELETE FROM converse.sessions WHERE id = $1 AND epoch = $2";
+        let sql = "WITH gone AS (DELETE FROM converse.sessions WHERE id = $1 AND epoch = $2 RETURNING id),
+            idle AS (DELETE FROM converse.turns USING gone WHERE session = gone.id AND process IS NULL)
+            SELECT 1 FROM gone";
         self.owner.write(sql, []).map_err(self.failed())?;
         self.is_deleted.store(true, Ordering::Relaxed);
         Ok(())

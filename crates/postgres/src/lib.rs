@@ -6,6 +6,9 @@
 //! converse.entries     the journal: each line at its byte offset, with the epoch of its writer
 //! converse.documents   metadata, pins, the search index, torn tails, earlier journals
 //! converse.contents    content by digest, of each session by itself
+//! converse.turns       the last turn of each session that a server ran, and the process that runs it
+//! converse.processes   servers, with their heartbeats
+//! converse.records     small values of an owner: idempotency keys, questions that wait
 //! ```
 //! **One writer.** The lock of a session is a lease: an epoch and a time of expiry in the session's row. Whoever takes the
 //! lease raises the epoch. Each write names the epoch and changes nothing if the row has another one, so a process that
@@ -16,6 +19,8 @@
 //! A sync is a transaction that does, which also writes everything before it. It fails if the journal is shorter than what
 //! was appended, as after a crash of the database.
 //!
+//! **Owners.** Each client of a server owns sessions; others cannot find them. The command line is an owner too.
+//!
 //! **Connection.** One thread of its own runs the connection. Each call waits for its statement, with a timeout. A lost
 //! connection is an error of the statement that noticed it; the next one connects again.
 
@@ -25,6 +30,8 @@ mod file;
 mod lease;
 mod migrations;
 mod passfile;
+mod records;
+mod replicas;
 mod session;
 mod storage;
 mod tls;

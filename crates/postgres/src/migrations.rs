@@ -5,7 +5,11 @@ use tokio_postgres::Client;
 use crate::connection::Failed;
 
 /// All changes, the first is number 1.
-const MIGRATIONS: [&str; 2] = [include_str!("migrations/001.sql"), include_str!("migrations/002.sql")];
+const MIGRATIONS: [&str; 3] = [
+    include_str!("migrations/001.sql"),
+    include_str!("migrations/002.sql"),
+    include_str!("migrations/003.sql"),
+];
 
 /// Any number: those who change the tables at the same time wait for each other.
 const LOCK: i64 = 0x636f_6e76_6572_7365;

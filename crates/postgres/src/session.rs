@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use converse_session::storage::{
@@ -29,6 +29,9 @@ const MAX_DOCUMENT_BYTES: usize = 256 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct PostgresSession {
     database: Arc<Database>,
+    owner: Arc<str>,
+    /// Whether the session was found to be the owner's.
+    is_owned: AtomicBool,
     id: Uuid,
     /// Not yet published by this process.
     staged: bool,
@@ -40,19 +43,29 @@ pub(crate) struct PostgresSession {
 }
 
 impl PostgresSession {
-    pub(crate) fn new(database: Arc<Database>, id: Uuid, staged: bool) -> Self {
+    pub(crate) fn new(database: Arc<Database>, owner: Arc<str>, id: Uuid, staged: bool) -> Self {
         let name = if staged { format!("{UNFINISHED}{id}") } else { id.to_string() };
         let dir = database.address().label().join(name);
-        Self { database, id, staged, dir, begun: false, epoch: AtomicI64::new(0) }
+        let (is_owned, epoch) = (AtomicBool::new(false), AtomicI64::new(0));
+        Self { database, owner, is_owned, id, staged, dir, begun: false, epoch }
     }
 
     /// A session that the caller has just inserted.
     pub(crate) fn begun(self) -> Self {
-        Self { begun: true, ..self }
+        Self { begun: true, is_owned: AtomicBool::new(true), ..self }
+    }
+
+    /// Checks once that the session is the owner's. To another one it does not exist.
+    fn owned(&self) -> io::Result<()> {
+        match self.is_owned.load(Ordering::Relaxed) || self.exists()? {
+            true => Ok(()),
+            false => Err(io::ErrorKind::NotFound.into()),
+        }
     }
 
     fn take(&self) -> Result<Lease, SessionError> {
         let failed = |source| SessionError::Io { path: self.dir.join("lock"), source };
+        self.owned().map_err(failed)?;
         let (now, lease) = (self.database.now(), self.database.lease_seconds());
         let taken = self.database.rows(TAKE, vec![uuid(self.id), time(now), seconds(lease)]);
         if let Some(row) = taken.map_err(failed)?.first() {
@@ -83,7 +96,8 @@ const TAKE: &str = "UPDATE converse.sessions
 const HOLDER: &str = "SELECT holder_pid, holder_since FROM converse.sessions WHERE id = $1";
 
 const ADOPT: &str = "INSERT INTO converse.contents (session, name, bytes)
-    SELECT $1, name, bytes FROM converse.contents WHERE session = $2 AND name = $3 ON CONFLICT DO NOTHING";
+    SELECT $1, name, bytes FROM converse.contents WHERE session = $2 AND name = $3
+        AND EXISTS (SELECT 1 FROM converse.sessions WHERE id = $2 AND owner = $4) ON CONFLICT DO NOTHING";
 
 const SIZE: &str = "SELECT (length
         + coalesce((SELECT sum(octet_length(bytes)) FROM converse.documents WHERE session = $1), 0)
@@ -96,27 +110,37 @@ impl SessionStorage for PostgresSession {
     }
 
     fn exists(&self) -> io::Result<bool> {
-        let sql = "SELECT 1 FROM converse.sessions WHERE id = $1 AND (published OR $2)";
-        Ok(!self.database.rows(sql, vec![uuid(self.id), flag(self.staged)])?.is_empty())
+        let sql = "SELECT 1 FROM converse.sessions WHERE id = $1 AND (published OR $2) AND owner = $3";
+        let params = vec![uuid(self.id), flag(self.staged), text(&self.owner)];
+        let exists = !self.database.rows(sql, params)?.is_empty();
+        self.is_owned.fetch_or(exists, Ordering::Relaxed);
+        Ok(exists)
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn StoredFile>> {
+        self.owned()?;
         Ok(Box::new(DatabaseFile::open(self.database.clone(), self.id, Source::of(name))?))
     }
 
     fn has(&self, name: &str) -> io::Result<bool> {
-        DatabaseFile::exists(&self.database, self.id, &Source::of(name))
+        Ok((self.is_owned.load(Ordering::Relaxed) || self.exists()?)
+            && DatabaseFile::exists(&self.database, self.id, &Source::of(name))?)
     }
 
     fn journal(&self) -> io::Result<JournalState> {
-        let sql = "SELECT length, modified FROM converse.sessions WHERE id = $1 AND has_journal";
-        let rows = self.database.rows(sql, vec![uuid(self.id)])?;
+        let sql = "SELECT length, modified FROM converse.sessions
+            WHERE id = $1 AND has_journal AND ($2 OR owner = $3)";
+        let is_owned = flag(self.is_owned.load(Ordering::Relaxed));
+        let rows = self.database.rows(sql, vec![uuid(self.id), is_owned, text(&self.owner)])?;
         let row = rows.first().ok_or(io::ErrorKind::NotFound)?;
         let length = row.try_get::<_, i64>(0).map_err(unreadable)?.unsigned_abs();
         Ok(JournalState { length, modified: row.try_get(1).map_err(unreadable)? })
     }
 
     fn names(&self, area: Area) -> io::Result<Vec<String>> {
+        if !self.is_owned.load(Ordering::Relaxed) && !self.exists()? {
+            return Ok(Vec::new());
+        }
         let sql = match area {
             Area::Session => {
                 "SELECT name FROM converse.documents WHERE session = $1
@@ -138,16 +162,21 @@ impl SessionStorage for PostgresSession {
     }
 
     fn put_content(&self, name: &str, content: &[u8]) -> io::Result<()> {
+        self.owned()?;
         let sql = "INSERT INTO converse.contents (session, name, bytes) VALUES ($1, $2, $3)
             ON CONFLICT (session, name) DO UPDATE SET bytes = excluded.bytes";
         self.database.execute(sql, vec![uuid(self.id), text(name), bytes(content)]).map(drop)
     }
 
     fn adopt_content(&self, from: &dyn SessionStorage, name: &str) -> io::Result<()> {
+        self.owned()?;
         let is_here = from.dir().parent() == Some(self.database.address().label());
         let theirs = from.dir().file_name().and_then(|name| name.to_str()).filter(|_| is_here);
         let theirs: Uuid = theirs.and_then(|name| name.parse().ok()).ok_or(io::ErrorKind::Unsupported)?;
-        match self.database.execute(ADOPT, vec![uuid(self.id), uuid(theirs), text(name)])? {
+        match self
+            .database
+            .execute(ADOPT, vec![uuid(self.id), uuid(theirs), text(name), text(&self.owner)])?
+        {
             0 => Err(io::ErrorKind::NotFound.into()),
             _ => Ok(()),
         }
@@ -158,6 +187,7 @@ impl SessionStorage for PostgresSession {
     }
 
     fn put_derived(&self, name: &str, content: &[u8]) -> io::Result<()> {
+        self.owned()?;
         bounded(content)?;
         let sql = "INSERT INTO converse.documents (session, name, bytes) VALUES ($1, $2, $3)
             ON CONFLICT (session, name) DO UPDATE SET bytes = excluded.bytes";

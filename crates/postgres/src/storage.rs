@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use converse_session::storage::{JournalState, Listed, SessionStorage, Storage};
+use converse_session::storage::{JournalState, Listed, Records, Replicas, SessionStorage, Storage, Wake};
 use converse_session::{SessionError, Uuid};
 
 use crate::Address;
-use crate::connection::{Database, flag, time, uuid};
+use crate::connection::{Database, flag, text, time, uuid};
+use crate::records::PostgresRecords;
+use crate::replicas::PostgresReplicas;
 use crate::session::PostgresSession;
 
 /// How long the lease of a writer lasts after its process was suspended or lost the database.
@@ -40,21 +42,30 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// The sessions in one database. Creating a value accesses nothing.
+/// The sessions of one owner in a database. Creating a value accesses nothing.
 #[derive(Debug, Clone)]
 pub struct Postgres {
     database: Arc<Database>,
+    owner: Arc<str>,
 }
 
 impl Postgres {
-    /// The sessions at this address.
+    /// The sessions at this address, of the owner that the command line has.
     pub fn new(address: Address) -> Self {
-        Self { database: Arc::new(Database::new(address, LEASE, None)) }
+        Self::on(Database::new(address, LEASE, None))
     }
 
     /// The same, with leases by another clock, which only writes renew.
     pub fn with_clock(address: Address, clock: Clock) -> Self {
-        Self { database: Arc::new(Database::new(address, LEASE, Some(clock))) }
+        Self::on(Database::new(address, LEASE, Some(clock)))
+    }
+
+    fn on(database: Database) -> Self {
+        Self { database: Arc::new(database), owner: Arc::from("") }
+    }
+
+    fn at(&self, id: Uuid, staged: bool) -> PostgresSession {
+        PostgresSession::new(self.database.clone(), Arc::clone(&self.owner), id, staged)
     }
 
     fn failed(&self) -> impl FnOnce(io::Error) -> SessionError + '_ {
@@ -72,23 +83,25 @@ const SWEEP: &str = "DELETE FROM converse.sessions
 const LISTED: &str = "SELECT s.id, s.length, s.modified, d.bytes
     FROM converse.sessions AS s
     LEFT JOIN converse.documents AS d ON d.session = s.id AND d.name = 'metadata.toml'
-    WHERE s.published ORDER BY s.id";
+    WHERE s.published AND s.owner = $1 ORDER BY s.id";
 
 impl Storage for Postgres {
     fn ids(&self) -> Result<Vec<Uuid>, SessionError> {
-        let rows = self.database.rows("SELECT id FROM converse.sessions WHERE published ORDER BY id", vec![]);
+        let sql = "SELECT id FROM converse.sessions WHERE published AND owner = $1 ORDER BY id";
+        let rows = self.database.rows(sql, vec![text(&self.owner)]);
         let ids = rows.and_then(|rows| rows.iter().map(|row| row.try_get(0).map_err(unreadable)).collect());
         ids.map_err(self.failed())
     }
 
     fn session(&self, id: Uuid) -> Arc<dyn SessionStorage> {
-        Arc::new(PostgresSession::new(self.database.clone(), id, false))
+        Arc::new(self.at(id, false))
     }
 
     fn begin(&self, id: Uuid, staged: bool) -> Result<Arc<dyn SessionStorage>, SessionError> {
-        let sql = "INSERT INTO converse.sessions (id, published) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-        let at = PostgresSession::new(self.database.clone(), id, staged);
-        let begun = self.database.execute(sql, vec![uuid(id), flag(!staged)]);
+        let sql =
+            "INSERT INTO converse.sessions (id, published, owner) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+        let at = self.at(id, staged);
+        let begun = self.database.execute(sql, vec![uuid(id), flag(!staged), text(&self.owner)]);
         match begun.map_err(|source| SessionError::Io { path: at.dir().to_owned(), source })? {
             0 => {
                 let (path, source) = (at.dir().to_owned(), io::ErrorKind::AlreadyExists.into());
@@ -112,7 +125,7 @@ impl Storage for Postgres {
     }
 
     fn listed(&self) -> Result<Option<Vec<Listed>>, SessionError> {
-        let rows = self.database.rows(LISTED, vec![]);
+        let rows = self.database.rows(LISTED, vec![text(&self.owner)]);
         let listed = rows.and_then(|rows| {
             let listed = rows.iter().map(|row| {
                 let length = row.try_get::<_, i64>(1)?.unsigned_abs();
@@ -122,6 +135,19 @@ impl Storage for Postgres {
             listed.collect::<Result<Vec<_>, tokio_postgres::Error>>().map_err(unreadable)
         });
         listed.map(Some).map_err(self.failed())
+    }
+
+    fn of_owner(&self, owner: &str) -> Option<Arc<dyn Storage>> {
+        Some(Arc::new(Self { database: self.database.clone(), owner: Arc::from(owner) }))
+    }
+
+    fn records(&self) -> Option<Arc<dyn Records>> {
+        Some(Arc::new(PostgresRecords::new(self.database.clone(), Arc::clone(&self.owner))))
+    }
+
+    fn join(&self, process: Uuid, wake: Wake) -> io::Result<Option<Arc<dyn Replicas>>> {
+        let joined = PostgresReplicas::join(self.database.clone(), process, LEASE, wake)?;
+        Ok(Some(Arc::new(joined)))
     }
 }
 

@@ -13,6 +13,8 @@
 
 mod copy;
 mod directory;
+mod records;
+mod replicas;
 mod session_directory;
 
 use std::fmt;
@@ -29,6 +31,8 @@ use crate::{Fault, Metadata, SessionError};
 
 pub use copy::Copied;
 pub use directory::Directory;
+pub use records::{RecordFiles, RecordKind, RecordUsage, Records};
+pub use replicas::{News, Replicas, SharedTurn, Wake};
 pub(crate) use session_directory::{SessionDirectory, size as directory_size};
 
 /// All sessions of one user.
@@ -82,6 +86,26 @@ pub trait Storage: fmt::Debug + Send + Sync {
     /// Returns the directory of the sessions if they are files, for an index of all of them.
     fn directory(&self) -> Option<&Path> {
         None
+    }
+
+    /// Returns the sessions of another owner at the same place. `None`: each owner has a place of its own, as with files.
+    fn of_owner(&self, _owner: &str) -> Option<Arc<dyn Storage>> {
+        None
+    }
+
+    /// Returns the small values beside the sessions of this owner. `None`: they are files.
+    fn records(&self) -> Option<Arc<dyn Records>> {
+        None
+    }
+
+    /// Joins the servers with the same sessions, as a process with this id, until the end of the program. `None`: the
+    /// sessions are files, which have one server. Called once.
+    ///
+    /// # Errors
+    ///
+    /// There is no thread for it.
+    fn join(&self, _process: Uuid, _wake: Wake) -> io::Result<Option<Arc<dyn Replicas>>> {
+        Ok(None)
     }
 }
 

@@ -8,6 +8,7 @@ mod crash;
 mod lease;
 mod place;
 mod proxy;
+mod replicas;
 mod suite;
 
 use std::sync::Arc;

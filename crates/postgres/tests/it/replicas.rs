@@ -1,0 +1,225 @@
+//! What servers share in the database: owners, small values, turns and messages.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use converse_postgres::Postgres;
+use converse_session::storage::{News, RecordKind, RecordUsage, Replicas, Storage};
+use converse_session::{SessionError, Store, Uuid};
+use converse_testkit::postgres::PostgresServer;
+
+use crate::place::{address, id, now, server, session, store};
+
+/// More than a heartbeat takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn process(number: u128) -> Uuid {
+    Uuid::from_u128(number)
+}
+
+/// A server with the database at this URL.
+struct Member {
+    storage: Arc<dyn Storage>,
+    replicas: Arc<dyn Replicas>,
+    woken: Receiver<()>,
+}
+
+impl Member {
+    /// Joins, and waits until it listens.
+    fn join(url: &str, number: u128) -> Self {
+        let storage: Arc<dyn Storage> = Arc::new(Postgres::new(address(url)));
+        let (wake, woken) = channel();
+        let wake = Arc::new(move || {
+            let _ = wake.send(());
+        });
+        let replicas = storage.join(process(number), wake).unwrap().unwrap();
+        let member = Self { storage, replicas, woken };
+        assert_eq!(member.next(), News::Anything);
+        member
+    }
+
+    /// Returns the next change.
+    fn next(&self) -> News {
+        let mut news = self.until(1);
+        assert_eq!(news.len(), 1, "{news:?}");
+        news.remove(0)
+    }
+
+    fn until(&self, count: usize) -> Vec<News> {
+        let mut news = Vec::new();
+        while news.len() < count {
+            self.woken.recv_timeout(PATIENCE).unwrap();
+            news.extend(self.replicas.news());
+        }
+        news
+    }
+}
+
+fn database(url: &str) -> &str {
+    url.split(['/', '?']).find(|part| part.starts_with("test")).unwrap()
+}
+
+fn sql(server: &PostgresServer, url: &str, sql: &str) -> String {
+    server.sql(database(url), sql).unwrap()
+}
+
+#[test]
+fn a_session_of_another_owner_does_not_exist() {
+    let server = server();
+    let storage: Arc<dyn Storage> = Arc::new(Postgres::new(address(&server.database().unwrap())));
+    let (ann, bob) = (storage.of_owner("ann").unwrap(), storage.of_owner("bob").unwrap());
+    session(&ann, id(1), &["a secret"]);
+    let digest = store(&ann).contents(id(1)).put(b"bytes").unwrap();
+    for other in [&storage, &bob] {
+        let (theirs, at) = (store(other), other.session(id(1)));
+        assert!(theirs.all().unwrap().is_empty() && theirs.list().unwrap().is_empty());
+        assert!(matches!(theirs.read(id(1)), Err(SessionError::NotFound(_))));
+        assert!(matches!(theirs.open(id(1), now()), Err(SessionError::NotFound(_))));
+        assert!(matches!(theirs.delete(id(1)), Err(SessionError::NotFound(_))));
+        assert!(theirs.contents(id(1)).get(&digest).unwrap().is_none());
+        assert!(theirs.contents(id(1)).put(b"more").is_err());
+        assert!(at.lock().is_err() && at.open("journal.jsonl").is_err() && at.journal().is_err());
+        assert!(!at.exists().unwrap() && !at.has("metadata.toml").unwrap());
+        assert!(at.names(converse_session::storage::Area::Content).unwrap().is_empty());
+        assert!(at.put_derived("index", b"wrong").is_err());
+        assert!(theirs.create(id(1), "test 1", now()).is_err(), "its id is taken");
+        session(other, id(2), &["own"]);
+        assert!(other.session(id(2)).adopt_content(&*at, &format!("content/{digest}")).is_err());
+        theirs.delete(id(2)).unwrap();
+    }
+    assert_eq!(store(&ann).read(id(1)).unwrap().transcript.as_slice().len(), 1);
+    assert_eq!(store(&ann).contents(id(1)).get(&digest).unwrap().unwrap().as_ref(), b"bytes");
+}
+
+#[test]
+fn a_value_is_inserted_once_and_replaced_only_if_it_is_known() {
+    let server = server();
+    let url = server.database().unwrap();
+    let storage: Arc<dyn Storage> = Arc::new(Postgres::new(address(&url)));
+    let of = |owner: &str| storage.of_owner(owner).unwrap().records().unwrap();
+    let (ann, bob, key) = (of("ann"), of("bob"), RecordKind::Idempotency);
+    assert!(ann.insert(key, "k", b"one").unwrap() && !ann.insert(key, "k", b"two").unwrap());
+    assert!(bob.insert(key, "k", b"own").unwrap());
+    assert!(!ann.update(key, "k", b"two", b"three").unwrap());
+    assert!(ann.update(key, "k", b"one", b"three").unwrap());
+    assert_eq!(ann.get(key, "k").unwrap().unwrap(), b"three");
+    assert!(ann.get(RecordKind::Waiting, "k").unwrap().is_none());
+    ann.put(RecordKind::Waiting, "w", b"asked").unwrap();
+    assert_eq!(
+        (ann.keys(key).unwrap(), ann.keys(RecordKind::Waiting).unwrap()),
+        (vec!["k".into()], vec!["w".into()])
+    );
+    // After a day a key is new again.
+    assert_eq!(ann.sweep(key).unwrap(), RecordUsage { count: 1, bytes: 5 });
+    sql(&server, &url, "UPDATE converse.records SET changed = changed - interval '25 hours'");
+    assert!(ann.get(key, "k").unwrap().is_none() && ann.keys(key).unwrap().is_empty());
+    assert!(ann.insert(key, "k", b"new").unwrap() && !ann.insert(key, "k", b"newer").unwrap());
+    assert_eq!(ann.get(RecordKind::Waiting, "w").unwrap().unwrap(), b"asked");
+    assert_eq!(ann.sweep(key).unwrap().count, 1);
+    assert_eq!(
+        sql(&server, &url, "SELECT owner, kind FROM converse.records ORDER BY 1, 2"),
+        "ann|idempotency\nann|waiting"
+    );
+    ann.remove(key, "k").unwrap();
+    ann.remove(key, "k").unwrap();
+    assert!(ann.get(key, "k").unwrap().is_none());
+}
+
+#[test]
+fn one_process_runs_a_turn_and_the_others_learn_of_it() {
+    let server = server();
+    let url = server.database().unwrap();
+    let (one, two) = (Member::join(&url, 1), Member::join(&url, 2));
+    let (ann, at) = ("ann", id(1));
+    assert!(one.replicas.begin(ann, at, "run-1").unwrap());
+    assert!(!two.replicas.begin(ann, at, "run-2").unwrap() && !one.replicas.begin(ann, at, "run-3").unwrap());
+    assert!(!two.replicas.begin("bob", at, "run-4").unwrap());
+    one.replicas.began(at, 4).unwrap();
+    let turn = two.replicas.turn(ann, at).unwrap().unwrap();
+    assert_eq!((turn.run.as_str(), turn.is_running, turn.began, turn.ending), ("run-1", true, Some(4), None));
+    assert!(two.replicas.turn("bob", at).unwrap().is_none());
+    assert_eq!(
+        (two.replicas.running(ann).unwrap(), two.replicas.running("bob").unwrap()),
+        (vec![at], vec![])
+    );
+
+    let owner = ann.to_owned();
+    one.replicas.announce(News::Grown { owner: owner.clone(), session: at });
+    assert_eq!(two.next(), News::Grown { owner: owner.clone(), session: at });
+    assert!(!two.replicas.cancel("bob", at).unwrap());
+    assert!(two.replicas.cancel(ann, at).unwrap());
+    // By the message, and by the heartbeat if that is lost.
+    assert_eq!(one.next(), News::Cancelled { owner: owner.clone(), session: at });
+    assert_eq!(one.next(), News::Cancelled { owner: owner.clone(), session: at });
+
+    // Only the process that runs it ends it.
+    two.replicas.end(at, "wrong").unwrap();
+    assert!(two.replicas.turn(ann, at).unwrap().unwrap().is_running);
+    one.replicas.end(at, "done").unwrap();
+    let turn = two.replicas.turn(ann, at).unwrap().unwrap();
+    assert_eq!((turn.is_running, turn.ending.as_deref()), (false, Some("done")));
+    assert!(!two.replicas.cancel(ann, at).unwrap());
+    assert!(two.replicas.begin(ann, at, "run-5").unwrap());
+    assert_eq!(one.replicas.turn(ann, at).unwrap().unwrap().ending, None);
+}
+
+#[test]
+fn the_turn_of_a_lost_process_is_taken_over_once_and_not_before_its_lease_ends() {
+    let server = server();
+    let url = server.database().unwrap();
+    let storage: Arc<dyn Storage> = Arc::new(Postgres::new(address(&url)));
+    session(&storage, id(1), &["hello"]);
+    let lost = process(9);
+    sql(
+        &server,
+        &url,
+        &format!(
+            "INSERT INTO converse.processes VALUES ('{lost}', clock_timestamp() - interval '1 second');
+             INSERT INTO converse.turns (session, owner, run, process) VALUES ('{}', '', 'run-1', '{lost}');
+             UPDATE converse.sessions SET expires = clock_timestamp() + interval '1 hour'",
+            id(1)
+        ),
+    );
+    let (one, two) = (Member::join(&url, 1), Member::join(&url, 2));
+    assert!(!one.replicas.is_alive(lost).unwrap() && two.replicas.is_alive(process(1)).unwrap());
+    // While its writer has the lease, it is not lost: a heartbeat has passed when the cancellation comes by it.
+    assert!(one.replicas.begin("", id(2), "other").unwrap());
+    sql(&server, &url, &format!("UPDATE converse.turns SET cancelled = true WHERE session = '{}'", id(2)));
+    assert_eq!(one.next(), News::Cancelled { owner: String::new(), session: id(2) });
+    one.replicas.end(id(2), "").unwrap();
+
+    sql(&server, &url, "UPDATE converse.sessions SET expires = clock_timestamp() - interval '1 second'");
+    let seen = News::Lost { owner: String::new(), session: id(1), process: lost };
+    assert_eq!((one.next(), two.next()), (seen.clone(), seen));
+    assert!(one.replicas.take_over(id(1), lost).unwrap() && !two.replicas.take_over(id(1), lost).unwrap());
+    assert!(two.replicas.turn("", id(1)).unwrap().unwrap().is_running);
+    one.replicas.end(id(1), "interrupted").unwrap();
+    assert!(one.replicas.running("").unwrap().is_empty());
+}
+
+#[test]
+fn a_deleted_session_leaves_no_turn() {
+    let server = server();
+    let url = server.database().unwrap();
+    let one = Member::join(&url, 1);
+    session(&one.storage, id(1), &["hello"]);
+    one.replicas.begin("", id(1), "run-1").unwrap();
+    one.replicas.end(id(1), "done").unwrap();
+    Store::on(one.storage.clone()).delete(id(1)).unwrap();
+    assert_eq!(sql(&server, &url, "SELECT count(*) FROM converse.turns"), "0");
+}
+
+#[test]
+fn a_process_that_was_cut_off_looks_at_everything_when_it_is_back() {
+    let server = server();
+    let url = server.database().unwrap();
+    let one = Member::join(&url, 1);
+    assert!(one.replicas.begin("", id(1), "run-1").unwrap());
+    server.crash().unwrap();
+    server.resume().unwrap();
+    assert_eq!(one.next(), News::Anything);
+    assert!(one.replicas.is_connected());
+    // A turn that was not ended while the database was away ends with the next heartbeat.
+    assert!(one.replicas.turn("", id(1)).unwrap().unwrap().is_running);
+}
