@@ -19,9 +19,11 @@ use std::ffi::OsString;
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum, ValueHint};
 use converse_canister::Digest;
+use converse_ensemble::Mode;
 use converse_host::options::RuleOptions;
 
 /// Titles of the groups of options in `--help`.
@@ -102,6 +104,8 @@ pub(crate) struct ExplainArgs {
     pub(crate) places: Places,
     #[command(flatten)]
     pub(crate) rules: Rules,
+    #[command(flatten)]
+    pub(crate) mode: ModeArgs,
     /// Judge the call after what this session has seen (id, name or `last`)
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
@@ -242,6 +246,20 @@ impl Rules {
         let Self { allow, ask, deny } = self.clone();
         RuleOptions { allow, ask, deny }
     }
+}
+
+// The permission mode of this run.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct ModeArgs {
+    /// Permission mode: `read-only` refuses tools that do more than read, `accept-edits` runs edits of files inside a
+    /// trusted project without asking
+    #[arg(long, value_name = "MODE", value_parser = mode(), default_value = "ask", help_heading = headings::TOOLS)]
+    pub(crate) mode: Mode,
+}
+
+fn mode() -> impl TypedValueParser<Value = Mode> {
+    let words = PossibleValuesParser::new(Mode::WORDS.map(|(word, _)| word));
+    words.try_map(|word| Mode::named(&word).ok_or("not a permission mode"))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -22,6 +22,8 @@ const KEY_LOST: Duration = Duration::from_millis(500);
 const REST_OF_PASTE: Duration = Duration::from_secs(30);
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
+/// Shift-Tab.
+const SWITCH: &[u8] = b"\x1b[Z";
 
 /// The text that an entry begins with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub struct TypedAhead {
     /// When the last bytes came.
     came: Option<Instant>,
     bytes: usize,
+    /// How often Shift-Tab was pressed.
+    switches: usize,
 }
 
 enum Key {
@@ -73,6 +77,7 @@ enum Key {
     End,
     Text(String),
     Paste(String),
+    Switch,
     Other,
 }
 
@@ -166,6 +171,11 @@ impl TypedAhead {
         Some(next).filter(|next| next.is_sent || !next.text.is_empty())
     }
 
+    /// Returns how often Shift-Tab was pressed since the last call.
+    pub fn take_switches(&mut self) -> usize {
+        std::mem::take(&mut self.switches)
+    }
+
     /// Returns the texts of the messages that wait, and that of the line.
     pub fn shown(&self) -> (impl Iterator<Item = &str>, &str) {
         (self.sent.iter().map(|draft| draft.text.as_str()), &self.line.text)
@@ -175,6 +185,7 @@ impl TypedAhead {
         let before = self.line.bytes();
         match key {
             Key::Escape | Key::Other => {}
+            Key::Switch => self.switches += 1,
             Key::Newline => {
                 self.gains("\n");
             }
@@ -267,6 +278,9 @@ fn escape(bytes: &[u8], rest: &[u8]) -> Option<(Key, usize)> {
         let text = pasted(inner.get(..end)?);
         return Some((Key::Paste(text), PASTE_BEGINS.len() + end + PASTE_ENDS.len()));
     }
+    if bytes.starts_with(SWITCH) {
+        return Some((Key::Switch, SWITCH.len()));
+    }
     match rest.first()? {
         b'[' => sequence(rest).map(|length| (Key::Other, length + 1)),
         // A key of the keypad, or Alt-O.
@@ -284,7 +298,7 @@ fn escape(bytes: &[u8], rest: &[u8]) -> Option<(Key, usize)> {
 fn escape_twice(rest: &[u8]) -> Option<(Key, usize)> {
     match rest.get(1)? {
         b'[' | b'O' => match escape(rest, rest.get(1..)?) {
-            Some((Key::Other, length)) => Some((Key::Other, length + 1)),
+            Some((Key::Other | Key::Switch, length)) => Some((Key::Other, length + 1)),
             // The paste is whole.
             Some(_) => Some((Key::Escape, 1)),
             None => rest.starts_with(PASTE_BEGINS).then_some((Key::Escape, 1)),
@@ -420,6 +434,17 @@ mod tests {
                 assert_eq!(typed.next(), Some(draft(line, false)).filter(|_| !line.is_empty()), "{keys:?}");
                 assert_eq!((typed.next(), typed.typed.bytes), (None, 0));
             }
+        }
+    }
+
+    #[test]
+    fn shift_tab_is_counted_and_changes_no_text() {
+        for piece in [1, 2, 100] {
+            let mut typed = Typist::new();
+            let keys = b"a\x1b[Zb\x1b[Z\x1b\x1b[Z\x1b[1;2Zc\x1b[200~\x1b[Z\x1b[201~\r";
+            assert!(!keys.chunks(piece).any(|keys| typed.hears(keys)));
+            assert_eq!((typed.typed.take_switches(), typed.typed.take_switches()), (2, 0), "by {piece}");
+            assert_eq!(typed.next(), Some(draft("abc\x1b[Z", true)));
         }
     }
 

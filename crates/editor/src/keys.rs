@@ -16,6 +16,7 @@ use crate::menu::MENU;
 pub(crate) const EDIT: &str = "edit";
 pub(crate) const SUSPEND: &str = "suspend";
 pub(crate) const BACK: &str = "back";
+pub(crate) const SWITCH: &str = "switch";
 /// The first half of Ctrl-X Ctrl-E; never leaves this module.
 const CHORD: &str = "chord";
 
@@ -154,6 +155,7 @@ fn with_ours(mut keys: Keybindings) -> Keybindings {
     }
     keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, newline());
     keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, complete);
-    keys.add_binding(KeyModifiers::SHIFT, KeyCode::BackTab, ReedlineEvent::MenuPrevious);
+    let back = ReedlineEvent::UntilFound(vec![ReedlineEvent::MenuPrevious, host(SWITCH)]);
+    keys.add_binding(KeyModifiers::SHIFT, KeyCode::BackTab, ReedlineEvent::Multiple(vec![back]));
     keys
 }

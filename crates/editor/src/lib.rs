@@ -106,6 +106,10 @@ pub struct Setup {
     pub can_stop: fn() -> bool,
     /// Called often, whenever the user can see that a line is expected.
     pub asks: Arc<dyn Fn() + Send + Sync>,
+    /// Called when Shift-Tab is pressed and no menu is open.
+    pub switch: Arc<dyn Fn() + Send + Sync>,
+    /// Returns a word for the prompt, behind the name; empty for none.
+    pub status: Arc<dyn Fn() -> String + Send + Sync>,
     pub complete: Arc<dyn Complete>,
     /// For everything that is pasted, recalled, suggested or comes back from an editor.
     pub safe: Safe,

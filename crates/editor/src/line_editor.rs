@@ -78,7 +78,8 @@ impl Editor {
             line: None,
         });
         let asks = Arc::clone(&setup.asks);
-        let plain = Plain { safe: setup.safe, asks, above: above.clone(), ahead: Vec::new() };
+        let status = Arc::clone(&setup.status);
+        let plain = Plain { safe: setup.safe, asks, status, above: above.clone(), ahead: Vec::new() };
         let reader = Reader {
             rich,
             plain,

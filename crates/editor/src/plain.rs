@@ -27,6 +27,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(crate) struct Plain {
     pub(crate) safe: Safe,
     pub(crate) asks: Arc<dyn Fn() + Send + Sync>,
+    pub(crate) status: Arc<dyn Fn() -> String + Send + Sync>,
     pub(crate) above: Above,
     /// Read and not used: a pipe gives what it has.
     pub(crate) ahead: Vec<u8>,
@@ -92,7 +93,8 @@ impl Plain {
     }
 
     fn asks(&self, prompt: &Prompt) {
-        let name = prompt.shortened(self.safe, (columns() / 3).saturating_sub(2)).replace('…', "~");
+        let most = (columns() / 3).saturating_sub(2);
+        let name = prompt.with_status(self.safe, &(self.status)(), most).replace('…', "~");
         (self.asks)();
         says(&format!("{name}> "));
     }

@@ -22,6 +22,12 @@ impl Prompt {
         Self { name: name.into() }
     }
 
+    /// The name with a status behind it, in so many columns; the status is not shortened.
+    pub(crate) fn with_status(&self, safe: Safe, status: &str, most: usize) -> String {
+        let name = self.shortened(safe, most.saturating_sub(width(status) + usize::from(!status.is_empty())));
+        [name.as_str(), status].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
     /// At most `most` characters of it, on one line.
     pub(crate) fn shortened(&self, safe: Safe, most: usize) -> String {
         let name = safe(&self.name).replace(['\n', '\t'], " ");
@@ -39,6 +45,7 @@ impl Prompt {
 /// A prompt as it is drawn.
 pub(crate) struct Shown {
     pub(crate) prompt: Prompt,
+    pub(crate) status: Arc<dyn Fn() -> String + Send + Sync>,
     pub(crate) ascii: bool,
     pub(crate) safe: Safe,
     pub(crate) typing: Arc<Typing>,
@@ -54,7 +61,7 @@ impl Shown {
     fn name(&self) -> String {
         // Sign and spaces are of the third too.
         let most = (terminal::columns() / 3).saturating_sub(3);
-        let mut name = self.prompt.shortened(self.safe, most);
+        let mut name = self.prompt.with_status(self.safe, &(self.status)(), most);
         if self.ascii {
             name = name.replace('…', "~");
         }
@@ -130,6 +137,19 @@ mod tests {
             ("a\nb", 6, "a b"),
         ] {
             assert_eq!(Prompt::new(name).shortened(|text| text.into(), most), shown, "{name} in {most}");
+        }
+    }
+
+    #[test]
+    fn a_status_is_behind_the_name() {
+        for (status, most, shown) in [
+            ("", 20, "anthropic/claude"),
+            ("read-only", 20, "claude read-only"),
+            ("read-only", 13, "cl… read-only"),
+            ("read-only", 3, "read-only"),
+        ] {
+            let prompt = Prompt::new("anthropic/claude");
+            assert_eq!(prompt.with_status(|text| text.into(), status, most), shown, "{status:?} in {most}");
         }
     }
 }

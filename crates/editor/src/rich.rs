@@ -13,7 +13,7 @@ use crate::handover::Handover;
 use crate::highlight::Colours;
 use crate::hints::Hints;
 use crate::history::Kept;
-use crate::keys::{BACK, EDIT, Guarded, SUSPEND};
+use crate::keys::{BACK, EDIT, Guarded, SUSPEND, SWITCH};
 use crate::menu::{Offers, menu};
 use crate::outer;
 use crate::prompt::{Prompt, Shown};
@@ -67,7 +67,8 @@ impl Rich {
     fn read_with(&self, line: &mut Reedline, prompt: &Prompt, before: Option<&Draft>) -> io::Result<Outcome> {
         let (ascii, safe) = (self.setup.ascii, self.setup.safe);
         let (typing, asks) = (Arc::clone(&self.typing), Arc::clone(&self.setup.asks));
-        let prompt = Shown { prompt: prompt.clone(), ascii, safe, typing, asks };
+        let status = Arc::clone(&self.setup.status);
+        let prompt = Shown { prompt: prompt.clone(), status, ascii, safe, typing, asks };
         self.begins(line, before.map_or("", |before| &before.text));
         self.typing.holds(before.map_or(&[], |before| &before.pastes));
         let mut after_keys = false;
@@ -100,6 +101,7 @@ impl Rich {
                     self.modes.drawing.store(true, Ordering::SeqCst);
                     self.handover.begins();
                 }
+                Signal::HostCommand(what) if what == SWITCH => (self.setup.switch)(),
                 Signal::HostCommand(what) if what == BACK => return Ok(Outcome::Read(Read::Back)),
                 Signal::HostCommand(what) if what == SUSPEND => {
                     let text = line.current_buffer_contents();

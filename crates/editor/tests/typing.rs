@@ -52,6 +52,20 @@ fn what_is_typed_is_read() {
 }
 
 #[test]
+fn shift_tab_switches_and_keeps_the_line() {
+    let mut terminal = drawn();
+    terminal.types("hel");
+    terminal.shows("provider/model ❯ hel");
+    terminal.types("\x1b[Z");
+    terminal.shows("provider/model + ❯ hel");
+    terminal.types("lo\x1b[Z");
+    terminal.shows("provider/model ++ ❯ hello");
+    terminal.enters("!\r");
+    terminal.shows("got \"hello!\"");
+    terminal.leaves();
+}
+
+#[test]
 fn several_lines_are_one_entry() {
     let mut terminal = drawn();
     for (keys, entry) in [

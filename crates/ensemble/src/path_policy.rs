@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use converse_config::{Judgement, Permission, Rule, restriction};
+use converse_config::{Effects, Judgement, Permission, Rule, restriction};
 use serde_json::{Map, Value};
 
 use crate::named_path::{NamedPath, PathUse, lexical};
@@ -141,7 +141,8 @@ impl Rules {
         let class = class.filter(|class| !self.permits(class, tool, arguments, argument, path, root));
         judged.extend(class.map(PathClass::into_judgement));
         judged.extend(self.unconfirmed_home(&judgement, root));
-        judged.into_iter().fold(judgement, stricter)
+        let judgement = judged.into_iter().fold(judgement, stricter);
+        self.mode().judge(tool.policy.effects, edited(tool, named), judgement)
     }
 
     /// Returns the policy for the files that the call reaches while it runs.
@@ -237,6 +238,13 @@ impl Rules {
         };
         class.permission == Permission::Ask && self.list().iter().any(by_name)
     }
+}
+
+/// Returns the file that a built-in tool would write, unless its descriptor says when to ask.
+fn edited<'p>(tool: &Tool, named: &'p NamedPath) -> Option<&'p Path> {
+    let is_own = tool.builtin && tool.trusted && tool.policy.effects == Effects::Write;
+    let is_edit = is_own && named.used == PathUse::Write && tool.policy.permission.is_none();
+    is_edit.then_some(&named.path)
 }
 
 /// Of two decisions the stricter one; of equal ones the one that no answer outdoes.

@@ -9,6 +9,7 @@ use converse_config::{Explanation, Judgement, Permission, Rule, Subject, judge_f
 use parking_lot::{RwLock, RwLockReadGuard};
 use serde_json::{Map, Value};
 
+use crate::mode::ModeSwitch;
 use crate::named_path::canonical;
 use crate::tool::Tool;
 
@@ -22,6 +23,7 @@ pub struct Rules {
     private: Arc<[PathBuf]>,
     /// Whether somebody has agreed to the home directory as a workspace.
     home_confirmed: Arc<AtomicBool>,
+    mode: ModeSwitch,
 }
 
 /// Why the first call that reads asks in a home directory.
@@ -63,6 +65,16 @@ impl Rules {
     #[must_use]
     pub fn closed(self, private: &[PathBuf]) -> Self {
         Self { private: private.iter().map(|directory| canonical(directory)).collect(), ..self }
+    }
+
+    /// Sets the mode of the run, which judges after the rules.
+    #[must_use]
+    pub fn in_mode(self, mode: ModeSwitch) -> Self {
+        Self { mode, ..self }
+    }
+
+    pub(crate) fn mode(&self) -> &ModeSwitch {
+        &self.mode
     }
 
     /// Returns whether no tool opens a canonical path.
@@ -124,7 +136,8 @@ impl Rules {
     /// Judges a call, without regard to what a conversation has seen. The arguments must be checked, with defaults filled
     /// in.
     pub fn judge(&self, tool: &Tool, arguments: &Map<String, Value>) -> Judgement {
-        converse_config::judge(&self.list(), self.subject(tool, arguments))
+        let judgement = converse_config::judge(&self.list(), self.subject(tool, arguments));
+        self.mode.judge(tool.policy.effects, None, judgement)
     }
 
     /// Returns the judgement of a call in a conversation that has seen this data: `judgement`, or a stricter one.

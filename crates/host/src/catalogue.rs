@@ -11,7 +11,7 @@ use converse_config::{
     BrokenEnsemble, BuiltinSpec, Code, Diagnostic, EnsembleDescriptor, EnsemblePlan, Finding, LoadedFiles,
     ResolveInput, Root, Scope, SourceMap, load, load_named, resolve, shipped,
 };
-use converse_ensemble::{Builtin, builtins};
+use converse_ensemble::{Builtin, NoEdits, builtins, edited_project};
 
 use crate::failure::{Failure, Kind};
 use crate::lockfiles::Lockfiles;
@@ -182,6 +182,13 @@ impl Catalogue {
     /// Returns whether the user trusts what the project declares; `None` if it declares nothing.
     pub fn standing(&self) -> Option<&Standing> {
         self.standing.as_ref()
+    }
+
+    /// Returns the directory in which the mode `accept-edits` has an effect, if there is one.
+    pub fn edited_project(&self, world: &World) -> Result<PathBuf, NoEdits> {
+        let home = world.home().map(|home| home.canonicalize().unwrap_or(home));
+        let is_trusted = matches!(self.standing, None | Some(Standing::Trusted));
+        edited_project(&world.cwd, home.as_deref(), is_trusted)
     }
 
     /// Returns the directories that were searched.

@@ -6,12 +6,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use converse_ensemble::{ConnectError, Connection, Ensemble, Instructions, Relay, Tool};
+use converse_ensemble::{ConnectError, Connection, Ensemble, Instructions, Mode, ModeSwitch, Relay, Tool};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
 use crate::cassette::CassetteMode;
+use crate::catalogue::Catalogue;
 use crate::secrets::{Redactor, keys_of};
 use crate::telemetry::Telemetry;
 use crate::world::World;
@@ -61,6 +62,8 @@ pub struct RunContext {
     pub program: Option<PathBuf>,
     /// The cassette of this run, if it has one.
     pub cassette: CassetteMode,
+    /// The permission mode of this run.
+    pub mode: ModeSwitch,
     /// The receiver of durations, if any.
     pub telemetry: Telemetry,
     pub notices: Arc<dyn Notices>,
@@ -87,6 +90,7 @@ impl RunContext {
             redactor,
             program: None,
             cassette,
+            mode: ModeSwitch::default(),
             telemetry,
             notices,
             warnings: Arc::default(),
@@ -102,9 +106,19 @@ impl RunContext {
             redactor: self.redactor.clone(),
             program: self.program.clone(),
             cassette: CassetteMode::default(),
+            mode: ModeSwitch::default(),
             telemetry: self.telemetry.clone(),
             notices,
             warnings: Arc::default(),
+        }
+    }
+
+    /// Sets the permission mode of a run in this directory. Warns if it has no effect.
+    pub fn set_mode(&self, mode: Mode, catalogue: &Catalogue, world: &World) {
+        self.mode.accept_in(catalogue.edited_project(world));
+        self.mode.set(mode);
+        if let Some(why) = self.mode.without_effect() {
+            self.warn(&format!("warning: the mode `{}` accepts no edits here: {why}", mode.as_str()));
         }
     }
 

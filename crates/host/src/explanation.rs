@@ -1,15 +1,15 @@
 //! Explains which rule decides about a call. Nothing is started or contacted, so of the tool of a server only its
 //! descriptor is known.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use converse_canister::{Digest, InvokerName, Origin, SeenData};
 use converse_config::{
     ArgumentsSchema, Binding, ConnectionPlan, Effects, EnsemblePlan, Explanation, InvokerKind, Permission,
-    Rule, SchemaFault, Subject, explain, explain_flow,
+    Rule, RuleEffect, SchemaFault, Subject, explain, explain_flow,
 };
-use converse_ensemble::{declared_definition, opens_files, own_permission, reached};
+use converse_ensemble::{Mode, ModeSwitch, declared_definition, opens_files, own_permission, reached};
 use serde_json::{Map, Value, json};
 
 use crate::catalogue::Catalogue;
@@ -29,6 +29,7 @@ pub struct ExplainedCall<'a> {
     pub trusted: bool,
     /// Whether a user could be asked.
     pub interactive: bool,
+    pub mode: Mode,
     /// The permission of the tool itself, and where it comes from.
     pub own: (Permission, String),
     /// With the defaults of the schema.
@@ -80,7 +81,7 @@ impl<'a> ExplainedCall<'a> {
     /// this data.
     pub fn new(
         (tool, words): (&'a str, &[String]),
-        interactive: bool,
+        (interactive, mode): (bool, Mode),
         rules: &'a [Rule],
         seen: Option<&SeenData>,
         catalogue: &Catalogue,
@@ -112,6 +113,11 @@ impl<'a> ExplainedCall<'a> {
             let call = (tool, declared.effects, declared.remote);
             explanation = explain_flow(rules, call, seen, explanation);
         }
+        let modes = ModeSwitch::default();
+        modes.set(mode);
+        modes.accept_in(catalogue.edited_project(world));
+        let edited = declared.edited(&arguments, world);
+        let explanation = by_mode(&modes, declared.effects, edited.as_deref(), explanation);
         let fate = match (declared.absent, explanation.judgement.permission) {
             (Some(fate), _) => fate,
             _ if !faults.is_empty() => Fate::Invalid,
@@ -120,6 +126,7 @@ impl<'a> ExplainedCall<'a> {
             (None, Permission::Ask | Permission::Deny) => Fate::Refused,
         };
         let DeclaredTool { effects, trusted, own, mut notes, schema, remote, .. } = declared;
+        notes.extend(modes.without_effect().map(|why| format!("the mode accepts no edits here: {why}")));
         if seen.is_none() && (remote || effects == Effects::External) {
             notes.push(FLOW.to_owned());
         }
@@ -129,6 +136,7 @@ impl<'a> ExplainedCall<'a> {
             effects,
             trusted,
             interactive,
+            mode,
             own,
             arguments,
             checked,
@@ -142,6 +150,26 @@ impl<'a> ExplainedCall<'a> {
         };
         Ok(call)
     }
+}
+
+/// The explanation with the decision of the mode, if it is another.
+fn by_mode(
+    modes: &ModeSwitch,
+    effects: Effects,
+    edited: Option<&Path>,
+    explained: Explanation,
+) -> Explanation {
+    let judgement = modes.judge(effects, edited, explained.judgement.clone());
+    if judgement == explained.judgement {
+        return explained;
+    }
+    let mut rules = explained.rules;
+    for rule in &mut rules {
+        if matches!(rule.effect, RuleEffect::Decides | RuleEffect::Agrees) {
+            rule.effect = RuleEffect::Overruled;
+        }
+    }
+    Explanation { judgement, rules }
 }
 
 /// The arguments with defaults, and why they are invalid.
@@ -174,6 +202,8 @@ struct DeclaredTool {
     remote: bool,
     own: (Permission, String),
     trusted: bool,
+    /// Whether it is a built-in tool that writes files, and its descriptor does not say when to ask.
+    edits: bool,
     /// Digest of how the ensemble is reached.
     reached: Digest,
     /// Why no rule applies: [`Fate::Unavailable`] or [`Fate::Held`].
@@ -214,6 +244,13 @@ impl DeclaredTool {
         Ok(declared)
     }
 
+    /// The file that the call would write, by the text of its path.
+    fn edited(&self, arguments: &Map<String, Value>, world: &World) -> Option<PathBuf> {
+        let path = arguments.get("path").filter(|_| self.edits)?.as_str()?;
+        let is_plain = Path::new(path).components().all(|part| part != Component::ParentDir);
+        is_plain.then(|| world.cwd.join(path))
+    }
+
     fn is_absent(&mut self, absent: Fate, why: String) {
         self.absent = Some(absent);
         self.notes.push(why);
@@ -242,6 +279,10 @@ impl DeclaredTool {
             local: Binding::is_local(plan.origin.scope),
             own: own_permission(&found.policy, builtin, plan.trusted, &plan.origin.to_string()),
             trusted: plan.trusted,
+            edits: note.is_some()
+                && plan.trusted
+                && found.policy.effects == Effects::Write
+                && found.policy.permission.is_none(),
             reached: reached(plan),
             absent: None,
             notes: note.into_iter().collect(),
@@ -261,6 +302,7 @@ impl DeclaredTool {
             local: Binding::is_local(plan.origin.scope),
             own: own_permission(policy, false, plan.trusted, &plan.origin.to_string()),
             trusted: plan.trusted,
+            edits: false,
             reached: reached(plan),
             absent: None,
             notes: vec![note.to_owned()],

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use converse_canister::Cost;
+use converse_ensemble::Mode;
 use converse_provider::Effort;
 
 use crate::cassette::CassetteMode;
@@ -22,6 +23,7 @@ pub struct TurnOptions {
     /// Directories of descriptors, trusted for this run.
     pub directories: Vec<PathBuf>,
     pub rules: RuleOptions,
+    pub mode: Mode,
     /// Files, addresses and resources to attach.
     pub attach: Vec<String>,
     pub no_tools: bool,

@@ -372,6 +372,7 @@ impl Wiring<'_> {
     pub fn rules(&self, list: Vec<Rule>) -> Rules {
         let private = confined::private(self.world);
         let rules = Rules::new(list).interactive(self.context.can_ask).closed(&private);
+        let rules = rules.in_mode(self.context.mode.clone());
         let rules = match self.world.cwd.to_str() {
             Some(workspace) => rules.within(workspace),
             None => rules,

@@ -27,6 +27,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use converse_engine::{Event, Sink, SinkError};
+use converse_ensemble::ModeSwitch;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
@@ -40,6 +41,7 @@ use converse_host::secrets::Redactor;
 use converse_host::world::{Input, World};
 
 use frame::{Frame, Stderr, Stdout, Surface};
+pub(crate) use keys::{mode_note, status};
 pub use models::ModelView;
 use modes::{BRACKET_PASTES, PASTES_AS_KEYS, TerminalModes};
 pub use style::{Answers, Detail, Style, answers, speaks_unicode};
@@ -64,6 +66,8 @@ pub struct TerminalView {
     /// Ensembles that are connected are reported.
     announces: AtomicBool,
     turn: Mutex<TurnSigns>,
+    /// What Shift-Tab switches.
+    mode: OnceLock<ModeSwitch>,
     /// Held for a question together with its answer.
     floor: tokio::sync::Mutex<()>,
     state: Mutex<State>,
@@ -141,6 +145,7 @@ impl TerminalView {
             reasoning: AtomicBool::new(false),
             announces: AtomicBool::new(false),
             turn: Mutex::default(),
+            mode: OnceLock::new(),
             floor: tokio::sync::Mutex::default(),
             state: Mutex::default(),
         }
@@ -268,6 +273,7 @@ impl TerminalView {
         if self.modes.hear_keys() {
             self.turn.lock().escape.cancel();
         }
+        self.switch_mode();
     }
 
     /// A line editor reads until the result is dropped.

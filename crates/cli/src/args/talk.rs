@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 use converse_canister::Cost;
 use converse_provider::Effort;
 
-use super::{Places, Rules, headings};
+use super::{ModeArgs, Places, Rules, headings};
 use converse_host::options::TurnOptions;
 
 // Flags of a conversation.
@@ -25,6 +25,9 @@ pub(crate) struct Talk {
 
     #[command(flatten)]
     pub(crate) asking: Asking,
+
+    #[command(flatten)]
+    pub(crate) mode: ModeArgs,
 
     /// Attach an image, document, recording or MCP resource (repeatable)
     #[arg(short, long, value_name = "FILE|URL|mcp:ENSEMBLE:URI", help_heading = headings::INPUT)]
@@ -155,6 +158,7 @@ impl Talk {
             model: talk.model,
             fallback: talk.fallback,
             attach: talk.attach,
+            mode: talk.mode.mode,
             continue_last: talk.continue_last,
             session: talk.session,
             ephemeral: talk.ephemeral,

@@ -218,6 +218,7 @@ impl Run<'_> {
         let catalogue = Catalogue::find_named(self.world, &self.options.directories, named.as_deref());
         catalogue.select(settings.ensembles.as_deref())?;
         self.console.warn_all(catalogue.lines_for(settings.ensembles.as_deref()));
+        self.console.context.set_mode(self.options.mode, &catalogue, self.world);
         Ok(catalogue)
     }
 }

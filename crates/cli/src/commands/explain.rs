@@ -24,7 +24,8 @@ pub(crate) fn run(args: &ExplainArgs, console: &Console, world: &World) -> Resul
     let rules = rules(&args.rules.options(), &files)?;
     let seen = args.session.as_deref().map(|session| seen(session, world)).transpose()?;
     let call = (args.tool.as_str(), args.arguments.as_slice());
-    let call = ExplainedCall::new(call, !args.unattended, &rules, seen.as_ref(), &catalogue, world)?;
+    let how = (!args.unattended, args.mode.mode);
+    let call = ExplainedCall::new(call, how, &rules, seen.as_ref(), &catalogue, world)?;
     Ok(if args.json { console.print_json(as_json(&call)) } else { console.print(&as_text(&call)) }?)
 }
 
@@ -50,6 +51,7 @@ fn as_json(call: &ExplainedCall<'_>) -> Value {
         "effects": call.effects.as_str(),
         "trusted": call.trusted,
         "interactive": call.interactive,
+        "mode": call.mode.as_str(),
         "own": { "permission": call.own.0.as_str(), "source": call.own.1 },
         "arguments": { "checked": call.checked, "faults": call.faults, "filled": call.arguments },
         "rules": call.explanation.rules.iter().map(|explained| rule_json(call, explained)).collect::<Vec<_>>(),
@@ -92,6 +94,7 @@ fn as_text(call: &ExplainedCall<'_>) -> String {
         text.push_str(&format!("  reason      {}\n", line(reason)));
     }
     text.push_str(&format!("  effects     {}\n", call.effects.as_str()));
+    text.push_str(&format!("  mode        {}\n", call.mode.as_str()));
     let (own, source) = &call.own;
     text.push_str(&format!("  by itself   {}, because of {}\n", own.as_str(), line(source)));
     let fit = match call.faults.as_slice() {

@@ -145,6 +145,49 @@ fn an_explanation_says_who_decides() {
     env.run(&["explain", "io.write_file", "pat=x"]).exits(2);
 }
 
+/// A mode decides after the rules, in an explanation and in a run without a user.
+#[test]
+fn a_mode_decides_after_the_rules() {
+    let env = TestEnv::new();
+    let explained = |words: &[&str]| {
+        let told =
+            env.run(&[&["explain", "io.write_file", "content=y", "--json"], words].concat()).exits(0).json();
+        (told["fate"].as_str().unwrap().to_owned(), told["rule"].as_str().unwrap().to_owned())
+    };
+    let by = |fate: &str, rule: &str| (fate.to_owned(), rule.to_owned());
+    let accepts = ["--mode", "accept-edits"];
+    assert_eq!(explained(&["path=x"]), by("asked", "the default: it may change something"));
+    assert_eq!(explained(&["path=x", "--mode", "read-only"]), by("refused", "mode read-only"));
+    let allowed = ["path=x", "--allow", "io", "--mode", "read-only"];
+    assert_eq!(explained(&allowed), by("refused", "mode read-only"));
+    assert_eq!(explained(&[&["path=x"][..], &accepts].concat()), by("runs", "mode accept-edits"));
+    assert_eq!(explained(&[&["path=x", "--ask", "io"][..], &accepts].concat()), by("asked", "io (--ask)"));
+    assert_eq!(
+        explained(&[&["path=x", "--deny", "io"][..], &accepts].concat()),
+        by("refused", "io (--deny)")
+    );
+    assert_eq!(explained(&[&["path=../x"][..], &accepts].concat()).0, "asked");
+    let shown =
+        env.run(&["explain", "io.write_file", "path=x", "content=y", "--mode", "accept-edits"]).exits(0);
+    assert!(shown.stdout.contains("mode        accept-edits"), "{}", shown.stdout);
+
+    let turn = |path| [calls([writes(path)]), text("Done.")];
+    let provider = Provider::chat(["a", "b", "c"].into_iter().flat_map(turn));
+    let env = provider.env(env);
+    let ask = |mode| env.run(&["ask", "go", "-m", provider.model(), "--ephemeral", "--mode", mode]);
+    ask("accept-edits").exits(0);
+    assert!(env.path("work/a").exists(), "nobody has to be asked");
+    ask("ask");
+    own(&env, "work/ensembles", "d");
+    let ran = ask("accept-edits");
+    assert!(ran.stderr.contains("accepts no edits here: the project is not trusted"), "{}", ran.stderr);
+    assert!(!env.path("work/b").exists() && !env.path("work/c").exists());
+    let told =
+        env.run(&["explain", "io.write_file", "path=x", "content=y", "--mode", "accept-edits"]).exits(0);
+    assert!(told.stdout.contains("io.write_file: ask\n"), "{}", told.stdout);
+    provider.is_content();
+}
+
 /// A server is not started to explain a call of its tools; what its descriptor says is known.
 #[test]
 fn an_explanation_starts_nothing() {

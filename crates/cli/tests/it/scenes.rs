@@ -11,6 +11,7 @@ mod golden_screens;
 mod halted;
 mod handed;
 mod looks;
+mod modes;
 mod person;
 mod saving;
 mod scrollback;

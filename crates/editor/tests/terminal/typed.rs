@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use converse_editor::{Complete, Editor, EditorError, Mark, Nature, Prompt, Read, Setup, Suggestion};
@@ -58,6 +59,8 @@ fn safe(text: &str) -> Cow<'_, str> {
 
 fn setup() -> (Setup, PathBuf) {
     let mut until = PathBuf::new();
+    let switched = Arc::new(AtomicUsize::new(0));
+    let shown = Arc::clone(&switched);
     let mut setup = Setup {
         history: None,
         vi: false,
@@ -68,6 +71,10 @@ fn setup() -> (Setup, PathBuf) {
         scratch: std::env::temp_dir(),
         can_stop: || true,
         asks: Arc::new(|| {}),
+        switch: Arc::new(move || {
+            switched.fetch_add(1, Ordering::SeqCst);
+        }),
+        status: Arc::new(move || "+".repeat(shown.load(Ordering::SeqCst))),
         complete: Arc::new(Commands),
         safe,
         clean: Arc::new(str::to_owned),

@@ -21,7 +21,7 @@ use crate::approver::says_yes;
 use crate::console::Console;
 use crate::project_trust::asked_in_passing;
 use crate::signals::{self, Attention};
-use crate::view::TerminalView;
+use crate::view::{TerminalView, mode_note, status};
 use converse_engine::TurnCosts;
 use converse_host::attach::{Bounds, UserInput};
 use converse_host::catalogue::Catalogue;
@@ -179,6 +179,7 @@ impl<'a> Beginning<'a> {
     async fn repl_session(&self, begun: Begun) -> Result<ReplSession<'a>, Failure> {
         let Self { console, world, ref attention } = *self;
         let Begun { options, files, session_model, settings, catalogue, session, waiting } = begun;
+        console.context.set_mode(options.mode, &catalogue, world);
         let is_kept = session.is_some() || !settings.ephemeral;
         let contents = Kept::awaiting(is_kept);
         let models = Models::new();
@@ -264,6 +265,15 @@ impl<'a> Beginning<'a> {
         is_kept: bool,
     ) -> Result<Editor, Failure> {
         let asked = signals.clone();
+        let mode = &self.console.context.mode;
+        let (switched, shown, notes) = (mode.clone(), mode.clone(), Arc::clone(&self.console.progress));
+        view.switches(mode);
+        let switch = move || {
+            switched.switch();
+            if switched.without_effect().is_some() {
+                notes.note(&mode_note(&switched));
+            }
+        };
         let scratch = scratch(self.world);
         let redactor = self.console.context.redactor.clone();
         let setup = Setup {
@@ -276,6 +286,8 @@ impl<'a> Beginning<'a> {
             scratch: scratch.unwrap_or_else(|| self.world.cwd.clone()),
             can_stop: has_shell,
             asks: Arc::new(move || asked.asks()),
+            switch: Arc::new(switch),
+            status: Arc::new(move || status(&shown).to_owned()),
             complete: Arc::new(Completing::new(Arc::clone(known))),
             safe,
             clean: Arc::new(move |text| redactor.clean(text)),

@@ -3,6 +3,7 @@
 mod again;
 mod ensembles;
 mod handed;
+mod mode;
 mod model;
 mod sessions;
 mod tools;
@@ -21,6 +22,7 @@ use converse_text::safe;
 const KEYS: &str = "\
 Enter sends; Alt-Enter, Ctrl-J or a \\ at the end starts a new line; \"\"\" opens and closes a block.
 Tab completes; Up and Ctrl-R search the history; Ctrl-O opens $EDITOR; @FILE in a message attaches the file.
+Shift-Tab switches the permission mode: ask, read-only, accept-edits.
 Esc or Ctrl-C cancels a turn; Esc twice on an empty line goes back to an earlier message.
 Ctrl-C clears the line; twice on an empty line, or Ctrl-D, quits.
 /ENSEMBLE.PROMPT key=value … uses a prompt of an MCP server; //… sends a line that begins with a slash.";
@@ -47,6 +49,7 @@ impl ReplSession<'_> {
             Slash::Tools(pattern) => self.tools(pattern.as_deref()),
             Slash::Allow(pattern) => self.permit(pattern.as_deref(), Permission::Allow)?,
             Slash::Deny(pattern) => self.permit(pattern.as_deref(), Permission::Deny)?,
+            Slash::Mode(name) => self.mode(name.as_deref())?,
             Slash::Usage => self.usage(),
             Slash::Cost => self.cost(),
             Slash::Compact => self.compact().await?,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use converse_editor::{Complete, Mark, Nature, Suggestion};
+use converse_ensemble::Mode;
 
 use super::slash::{ROWS, Row, Takes};
 use paths::Place;
@@ -100,6 +101,7 @@ impl Complete for Completing {
                 }
                 Takes::Files => self.mention(before),
                 Takes::Commands => offers(&commands()),
+                Takes::Modes => offers(&Mode::WORDS.map(|(word, _)| Named::new(word, ""))),
                 Takes::OnOff => offers(&[Named::new("on", ""), Named::new("off", "")]),
             },
         }

@@ -29,6 +29,8 @@ pub(super) enum Slash {
     /// A pattern of tools; none: say what is allowed.
     Allow(Option<String>),
     Deny(Option<String>),
+    /// The name of a mode; none: say which it is.
+    Mode(Option<String>),
     Usage,
     Cost,
     Compact,
@@ -156,6 +158,7 @@ fn command(row: &'static Row, arguments: Option<&str>) -> Slash {
         "tools" => Slash::Tools(said),
         "allow" => Slash::Allow(said),
         "deny" => Slash::Deny(said),
+        "mode" => Slash::Mode(said),
         "usage" => whole(Slash::Usage),
         "cost" => whole(Slash::Cost),
         "compact" => whole(Slash::Compact),

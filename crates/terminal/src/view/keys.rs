@@ -2,6 +2,7 @@
 
 use crate::screen::{Line, Tone};
 use converse_editor::Draft;
+use converse_ensemble::{Mode, ModeSwitch};
 use converse_text::{clusters, safe_line, width};
 
 use super::frame::Frame;
@@ -14,7 +15,21 @@ const SENT_SHOWN: usize = 200;
 impl TerminalView {
     /// What the next prompt begins with: messages that were sent while a turn ran, then the line that was not.
     pub(crate) fn next_draft(&self) -> Option<Draft> {
+        self.switch_mode();
         self.modes.typed().take_next()
+    }
+
+    /// From now on Shift-Tab switches this mode, also while a turn runs.
+    pub(crate) fn switches(&self, mode: &ModeSwitch) {
+        let _ = self.mode.set(mode.clone());
+    }
+
+    /// Does what Shift-Tab was pressed for.
+    pub(super) fn switch_mode(&self) {
+        let presses = self.modes.typed().take_switches();
+        let Some(mode) = self.mode.get().filter(|_| presses > 0) else { return };
+        (0..presses % Mode::WORDS.len()).for_each(|_| mode.switch());
+        self.note(&mode_note(mode));
     }
 
     /// Waits until Esc is pressed in a turn.
@@ -27,6 +42,13 @@ impl TerminalView {
     pub(crate) async fn lost(&self) {
         let loss = self.turn.lock().loss.clone();
         loss.cancelled().await;
+    }
+
+    fn idle_row(&self) -> String {
+        match self.mode.get().map_or("", status) {
+            "" => "esc interrupts".to_owned(),
+            mode => format!("esc interrupts · {mode}"),
+        }
     }
 
     /// The last rows of a turn: what was typed, or what a key would do.
@@ -42,12 +64,31 @@ impl TerminalView {
         let room = frame.look.width.saturating_sub(width(sign) + 1);
         rows.extend(match line {
             _ if typed.is_pasting() => Some(Line::toned(Tone::Dim, "a paste is coming in")),
-            "" if state.in_turn => Some(Line::toned(Tone::Dim, "esc interrupts")),
+            "" if state.in_turn => Some(Line::toned(Tone::Dim, &self.idle_row())),
             "" => None,
             line => Some(Line::toned(Tone::Dim, sign).with(Tone::Plain, &end_of(line, room))),
         });
         rows
     }
+}
+
+/// The mode for a prompt; empty for the usual one.
+pub(crate) fn status(mode: &ModeSwitch) -> &'static str {
+    match mode.mode() {
+        Mode::Ask => "",
+        mode => mode.as_str(),
+    }
+}
+
+/// Says which mode counts from now on.
+pub(crate) fn mode_note(mode: &ModeSwitch) -> String {
+    let what = match (mode.mode(), mode.without_effect()) {
+        (Mode::Ask, _) => "the rules decide".to_owned(),
+        (Mode::ReadOnly, _) => "tools that do more than read are refused".to_owned(),
+        (Mode::AcceptEdits, None) => "edits of files in the project run without a question".to_owned(),
+        (Mode::AcceptEdits, Some(why)) => format!("no effect here, because {why}"),
+    };
+    format!("mode {}: {what}", mode.mode().as_str())
 }
 
 /// The end of a text, in one line of so many columns.

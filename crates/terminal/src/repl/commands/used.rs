@@ -18,6 +18,7 @@ impl ReplSession<'_> {
         let filled = self.filled();
         self.view.say(&shown(&filled, |rows| self.view.table(rows)));
         self.view.say(&self.tally.tokens());
+        self.view.note(&format!("permission mode: {} (`/mode`)", self.mode_name()));
     }
 
     /// What fills the next request.

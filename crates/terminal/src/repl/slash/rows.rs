@@ -22,6 +22,7 @@ pub(crate) enum Takes {
     Sessions,
     Commands,
     OnOff,
+    Modes,
 }
 
 impl Row {
@@ -39,6 +40,12 @@ pub(crate) const ROWS: &[Row] = &[
     row("tools", "[WORD]", "List the tools offered to the model", Takes::Tools),
     row("allow", "[PATTERN]", "Run matching tools without asking, or list the allow rules", Takes::Tools),
     row("deny", "[PATTERN]", "Never run matching tools, or list the deny rules", Takes::Tools),
+    row(
+        "mode",
+        "[ask|read-only|accept-edits]",
+        "Show the permission mode, or switch it as Shift-Tab does",
+        Takes::Modes,
+    ),
     row("usage", "", "Show what fills the context window", Takes::Nothing),
     row("cost", "", "Show the cost of this conversation", Takes::Nothing),
     row("compact", "", "Summarize the older messages to free context", Takes::Nothing),
