@@ -18,8 +18,8 @@ fn writes(path: &str) -> Says {
 fn told(provider: &Provider) -> String {
     let requests = provider.requests();
     let messages = requests.last().unwrap()["messages"].as_array().unwrap().clone();
-    let results = messages.iter().filter(|message| message["role"] == "tool");
-    results.last().unwrap()["content"].to_string()
+    let mut results = messages.iter().filter(|message| message["role"] == "tool");
+    results.next_back().unwrap()["content"].to_string()
 }
 
 #[test]
