@@ -75,7 +75,7 @@ pub use environment::{Environment, UnsetVariable};
 pub use grants::{Grants, LogLevel};
 pub use header::is_reserved_header;
 pub use invoker::{ArgumentsDescriptor, InvokerDescriptor, parse_invoker};
-pub use load::{LoadedFiles, MAX_DESCRIPTORS, Root, load, load_named, load_settings};
+pub use load::{LoadedFiles, MAX_DESCRIPTORS, Root, load, load_for_question, load_settings};
 pub use oauth::{OauthDescriptor, OauthPlan};
 pub use packed::packed_shipped;
 pub use plan::{

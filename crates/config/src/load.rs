@@ -12,7 +12,7 @@ use crate::Code;
 use crate::diagnostic::{Checked, Diagnostic, Location, bounded};
 use crate::ensemble::{EnsembleDescriptor, parse_ensemble};
 use crate::invoker::parse_invoker;
-use crate::packed;
+use crate::packed::{self, Tests};
 use crate::plan::Scope;
 use crate::settings::{SettingsPlan, parse_settings};
 use crate::source::{MAX_FILE_BYTES, SourceId, SourceMap};
@@ -47,14 +47,23 @@ pub struct LoadedFiles {
 
 /// Reads all ensembles. A root that does not exist is empty, unless the user named it ([`Scope::Explicit`]).
 pub fn load(roots: &[Root], shipped: &[(&str, &str)]) -> LoadedFiles {
-    load_named(roots, shipped, None)
+    load_used(roots, shipped, None, Tests::Unpacked)
 }
 
-/// Like [`load`], for a run that uses only the `named` ensembles: a shipped one is left out if it is not among them and
-/// has no influence on another.
-pub fn load_named(roots: &[Root], shipped: &[(&str, &str)], named: Option<&[String]>) -> LoadedFiles {
+/// Like [`load`], for a run that calls tools but does not test them: shipped ensembles have no tests. One is left out if it
+/// is not among the `named` ones and has no influence on another.
+pub fn load_for_question(roots: &[Root], shipped: &[(&str, &str)], named: Option<&[String]>) -> LoadedFiles {
+    load_used(roots, shipped, named, Tests::LeftOut)
+}
+
+fn load_used(
+    roots: &[Root],
+    shipped: &[(&str, &str)],
+    named: Option<&[String]>,
+    tests: Tests,
+) -> LoadedFiles {
     let is_ours = std::ptr::eq(shipped, crate::shipped::shipped());
-    is_ours.then(|| load_packed(roots, named)).flatten().unwrap_or_else(|| {
+    is_ours.then(|| load_packed(roots, named, tests)).flatten().unwrap_or_else(|| {
         let mut loaded = load_texts(shipped);
         loaded.read_roots(roots);
         loaded
@@ -62,7 +71,7 @@ pub fn load_named(roots: &[Root], shipped: &[(&str, &str)], named: Option<&[Stri
 }
 
 /// Returns `None` if the packed data is damaged.
-fn load_packed(roots: &[Root], named: Option<&[String]>) -> Option<LoadedFiles> {
+fn load_packed(roots: &[Root], named: Option<&[String]>, tests: Tests) -> Option<LoadedFiles> {
     let mut packed = packed::open()?;
     let sources = std::mem::take(&mut packed.sources);
     let mut loaded = LoadedFiles { sources, descriptors: Vec::new(), diagnostics: Vec::new() };
@@ -71,7 +80,7 @@ fn load_packed(roots: &[Root], named: Option<&[String]>) -> Option<LoadedFiles> 
         named.is_none_or(|named| named.iter().any(|one| one == name))
             || loaded.descriptors.iter().any(|other| other.meets(name))
     };
-    let shipped = packed.unpack(is_used)?;
+    let shipped = packed.unpack(is_used, tests)?;
     loaded.descriptors.splice(0..0, shipped);
     Some(loaded)
 }

@@ -1,17 +1,19 @@
 //! The shipped descriptors in parsed form, because parsing their TOML was most of the start-up time.
 //!
 //! `cargo xtask codegen` makes `shipped.packed` from `ensembles/`; a test compares both. If it is damaged, the TOML is
-//! parsed. Only data of this crate is ever unpacked, never a user's file.
+//! parsed. Only data of this crate is ever unpacked, never a user's file. Tests of tools are packed apart, because a run
+//! that asks a question does not need them.
 
 mod descriptors;
 mod values;
 
 use crate::diagnostic::Diagnostic;
-use crate::ensemble::EnsembleDescriptor;
+use crate::ensemble::{EnsembleDescriptor, InvokerEntry};
 use crate::load::{LoadedFiles, load_texts};
 use crate::plan::Scope;
 use crate::shipped::shipped;
 use crate::source::SourceMap;
+use crate::tool_test::TestDescriptor;
 
 const PACKED: &[u8] = include_bytes!("shipped.packed");
 
@@ -27,8 +29,25 @@ pub(crate) trait Packed: Sized {
 pub(crate) struct PackedEnsembles<'b> {
     /// All files of [`shipped`].
     pub(crate) sources: SourceMap,
-    /// Names, and what is packed.
-    ensembles: Vec<(String, &'b [u8])>,
+    ensembles: Vec<PackedEnsemble<'b>>,
+}
+
+struct PackedEnsemble<'b> {
+    name: String,
+    /// The descriptor without tests.
+    descriptor: &'b [u8],
+    /// A [`TestsOfInvoker`] for each invoker.
+    tests: &'b [u8],
+}
+
+/// The tests beside `source`, and those of the invoker itself.
+type TestsOfInvoker = (Vec<TestDescriptor>, Vec<TestDescriptor>);
+
+/// Whether tests of tools are unpacked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tests {
+    Unpacked,
+    LeftOut,
 }
 
 /// Returns what is in the binary, or `None` if it is damaged.
@@ -46,20 +65,58 @@ impl<'b> PackedEnsembles<'b> {
         }
         let mut ensembles = Vec::new();
         for _ in 0..usize::unpack(&mut bytes)? {
-            let (name, length) = (String::unpack(&mut bytes)?, usize::unpack(&mut bytes)?);
-            let (packed, rest) = bytes.split_at_checked(length)?;
-            ensembles.push((name, packed));
-            bytes = rest;
+            let name = String::unpack(&mut bytes)?;
+            ensembles.push(PackedEnsemble { name, descriptor: part(&mut bytes)?, tests: part(&mut bytes)? });
         }
         bytes.is_empty().then_some(Self { sources, ensembles })
     }
 
     /// Returns the ensembles of these names as if parsed, except for positions inside schemas. `None` if one is damaged.
-    pub(crate) fn unpack(&self, is_used: impl Fn(&str) -> bool) -> Option<Vec<EnsembleDescriptor>> {
-        let used = self.ensembles.iter().filter(|(name, _)| is_used(name));
-        let unpacked = |mut bytes: &[u8]| EnsembleDescriptor::unpack(&mut bytes).filter(|_| bytes.is_empty());
-        used.map(|(_, bytes)| unpacked(bytes)).collect()
+    pub(crate) fn unpack(
+        &self,
+        is_used: impl Fn(&str) -> bool,
+        tests: Tests,
+    ) -> Option<Vec<EnsembleDescriptor>> {
+        let used = self.ensembles.iter().filter(|packed| is_used(&packed.name));
+        used.map(|packed| {
+            let mut descriptor: EnsembleDescriptor = whole(packed.descriptor)?;
+            if tests == Tests::Unpacked {
+                let tests: Vec<TestsOfInvoker> = whole(packed.tests)?;
+                put_tests(&mut descriptor.invokers, tests)?;
+            }
+            Some(descriptor)
+        })
+        .collect()
     }
+}
+
+/// Returns bytes with their length before them.
+fn part<'b>(from: &mut &'b [u8]) -> Option<&'b [u8]> {
+    let length = usize::unpack(from)?;
+    let (part, rest) = from.split_at_checked(length)?;
+    *from = rest;
+    Some(part)
+}
+
+/// Unpacks a value that takes all bytes.
+fn whole<T: Packed>(mut bytes: &[u8]) -> Option<T> {
+    T::unpack(&mut bytes).filter(|_| bytes.is_empty())
+}
+
+fn take_tests(entry: &mut InvokerEntry) -> TestsOfInvoker {
+    let own = entry.invoker.as_mut().map(|invoker| std::mem::take(&mut invoker.tests));
+    (std::mem::take(&mut entry.tests), own.unwrap_or_default())
+}
+
+fn put_tests(entries: &mut [InvokerEntry], tests: Vec<TestsOfInvoker>) -> Option<()> {
+    if entries.len() != tests.len() {
+        return None;
+    }
+    for (entry, (beside, own)) in entries.iter_mut().zip(tests) {
+        entry.tests = beside;
+        entry.invoker.as_mut()?.tests = own;
+    }
+    Some(())
 }
 
 /// Returns the content for `shipped.packed`, or `None` if something in `ensembles/` has an error or no packed form.
@@ -73,12 +130,16 @@ pub fn packed_shipped() -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     order.pack(&mut bytes)?;
     descriptors.len().pack(&mut bytes)?;
-    for descriptor in descriptors {
-        let mut packed = Vec::new();
+    for mut descriptor in descriptors {
+        let tests: Vec<TestsOfInvoker> = descriptor.invokers.iter_mut().map(take_tests).collect();
+        descriptor.name.as_ref()?.value.pack(&mut bytes)?;
+        let (mut packed, mut packed_tests) = (Vec::new(), Vec::new());
         descriptor.pack(&mut packed)?;
-        descriptor.name?.value.pack(&mut bytes)?;
-        packed.len().pack(&mut bytes)?;
-        bytes.extend(packed);
+        tests.pack(&mut packed_tests)?;
+        for part in [packed, packed_tests] {
+            part.len().pack(&mut bytes)?;
+            bytes.extend(part);
+        }
     }
     Some(bytes)
 }
@@ -112,7 +173,12 @@ mod tests {
         let hint = "run `cargo xtask codegen`";
         assert!(packed_shipped().as_deref() == Some(PACKED), "{hint}");
         let found = open().expect(hint);
-        assert_eq!(found.unpack(|_| true), Some(without_places(read.descriptors)), "{hint}");
+        let mut descriptors = without_places(read.descriptors);
+        assert_eq!(found.unpack(|_| true, Tests::Unpacked).as_ref(), Some(&descriptors), "{hint}");
+        let entries = descriptors.iter_mut().flat_map(|ensemble| &mut ensemble.invokers);
+        let tests: usize = entries.map(|entry| take_tests(entry).1.len()).sum();
+        assert!(tests > 40, "{tests}");
+        assert_eq!(found.unpack(|_| true, Tests::LeftOut), Some(descriptors));
         assert_eq!(texts(&found.sources), texts(&read.sources));
     }
 
@@ -120,7 +186,7 @@ mod tests {
     #[test]
     fn only_ensembles_that_are_used_are_unpacked() {
         let names = |named: Option<&[String]>, dir: &crate::Root| -> Vec<String> {
-            let loaded = crate::load_named(std::slice::from_ref(dir), shipped(), named);
+            let loaded = crate::load_for_question(std::slice::from_ref(dir), shipped(), named);
             assert_eq!(texts(&loaded.sources).len(), shipped().len() + 1, "all files are known");
             loaded.descriptors.into_iter().map(|one| one.name.unwrap().value).collect()
         };
@@ -141,16 +207,19 @@ mod tests {
         assert_eq!(names(Some(&[]), &root), ["io", "io"]);
         assert_eq!(names(Some(&[io]), &root), ["io", "io"]);
         std::fs::remove_dir_all(dir).unwrap();
-        assert!(open().unwrap().unpack(|_| true).unwrap().iter().all(|one| one.prefix.is_none()));
+        assert!(
+            open().unwrap().unpack(|_| true, Tests::LeftOut).unwrap().iter().all(|one| one.prefix.is_none())
+        );
     }
 
     #[test]
     fn damaged_data_is_refused() {
-        let unpacked = |bytes: &[u8]| PackedEnsembles::open(bytes)?.unpack(|_| true);
+        let unpacked = |bytes: &[u8]| PackedEnsembles::open(bytes)?.unpack(|_| true, Tests::Unpacked);
         let whole = PACKED;
         let PackedEnsembles { ensembles, .. } = PackedEnsembles::open(whole).unwrap();
         // Where one ensemble ends and another begins, too.
-        let ends = ensembles.iter().map(|(_, one)| one.as_ptr_range().end.addr() - whole.as_ptr().addr());
+        let parts = ensembles.iter().flat_map(|one| [one.descriptor, one.tests]);
+        let ends = parts.map(|one| one.as_ptr_range().end.addr() - whole.as_ptr().addr());
         let ends = ends.filter(|end| *end < whole.len());
         for end in (0..whole.len()).step_by(97).chain(ends) {
             assert!(unpacked(&whole[..end]).is_none(), "{end}");

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use converse_config::{
     BrokenEnsemble, BuiltinSpec, Code, Diagnostic, EnsembleDescriptor, EnsemblePlan, Finding, LoadedFiles,
-    ResolveInput, Root, Scope, SourceMap, load, load_named, resolve, shipped,
+    ResolveInput, Root, Scope, SourceMap, load, load_for_question, resolve, shipped,
 };
 use converse_ensemble::{Builtin, NoEdits, builtins, edited_project};
 
@@ -74,13 +74,15 @@ enum Judged {
 impl Catalogue {
     /// Reads explicit directories, the project's `ensembles/`, the user's, and the built-in ones.
     pub fn find(world: &World, explicit: &[PathBuf]) -> Self {
-        Self::find_named(world, explicit, None)
+        let roots = roots(world, explicit);
+        Self::of(load(&roots, shipped()), roots, world, Rigour::Run, Judged::AsTheyStand)
     }
 
-    /// Like [`Catalogue::find`], for a run that uses only these ensembles: other built-in ones may be missing.
-    pub fn find_named(world: &World, explicit: &[PathBuf], named: Option<&[String]>) -> Self {
+    /// Like [`Catalogue::find`], for a run that asks a question and uses only these ensembles: other built-in ones may be
+    /// missing, and no built-in one has tests.
+    pub fn find_for_question(world: &World, explicit: &[PathBuf], named: Option<&[String]>) -> Self {
         let roots = roots(world, explicit);
-        let loaded = load_named(&roots, shipped(), named);
+        let loaded = load_for_question(&roots, shipped(), named);
         Self::of(loaded, roots, world, Rigour::Run, Judged::AsTheyStand)
     }
 

@@ -215,7 +215,7 @@ impl Run<'_> {
         let servers = || said.servers().into_iter().map(str::to_owned);
         let named = settings.ensembles.as_ref();
         let named: Option<Vec<_>> = named.map(|named| named.iter().cloned().chain(servers()).collect());
-        let catalogue = Catalogue::find_named(self.world, &self.options.directories, named.as_deref());
+        let catalogue = Catalogue::find_for_question(self.world, &self.options.directories, named.as_deref());
         catalogue.select(settings.ensembles.as_deref())?;
         self.console.warn_all(catalogue.lines_for(settings.ensembles.as_deref()));
         self.console.context.set_mode(self.options.mode, &catalogue, self.world);

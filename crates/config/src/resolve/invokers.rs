@@ -165,7 +165,8 @@ impl<'a> Resolver<'a> {
 
 /// Returns the arguments that the shipped descriptor of a built-in requires; empty without such a descriptor.
 fn required_arguments(builtin: &str) -> Vec<String> {
-    let descriptors = packed::open().and_then(|packed| packed.unpack(|_| true)).unwrap_or_default();
+    let descriptors =
+        packed::open().and_then(|packed| packed.unpack(|_| true, packed::Tests::LeftOut)).unwrap_or_default();
     let invokers = descriptors.into_iter().flat_map(|descriptor| descriptor.invokers);
     let mut invokers = invokers.filter_map(|entry| entry.invoker);
     let bound = invokers.find(|one| one.builtin.as_ref().is_some_and(|bound| bound.value == builtin));
