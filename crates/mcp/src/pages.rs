@@ -2,6 +2,7 @@
 //! <https://modelcontextprotocol.io/specification/2025-11-25/server/utilities/pagination> (checked 2026-11).
 
 use std::collections::HashSet;
+use std::fmt;
 
 use converse_config::lock::OfferList;
 use rmcp::model::{
@@ -9,6 +10,7 @@ use rmcp::model::{
     ListToolsRequest, PaginatedRequestParams,
 };
 use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::error::Failure;
@@ -129,19 +131,42 @@ pub(crate) async fn all(link: &Link, kind: Kind) -> Result<Vec<Box<RawValue>>, F
 /// Entries that are not parsed yet, because each may be invalid.
 pub(crate) type Unread = First<Box<RawValue>, MAX_ENTRIES>;
 
-/// A page; only the requested list is read.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Page<'a> {
-    #[serde(borrow)]
-    tools: Option<&'a RawValue>,
-    #[serde(borrow)]
-    resources: Option<&'a RawValue>,
-    #[serde(borrow)]
-    resource_templates: Option<&'a RawValue>,
-    #[serde(borrow)]
-    prompts: Option<&'a RawValue>,
-    next_cursor: Option<String>,
+/// Reads the entries and the next cursor of a page in one pass over its text. Other lists are skipped.
+struct PageReader(Kind);
+
+impl<'de> DeserializeSeed<'de> for PageReader {
+    type Value = (Option<Unread>, Option<String>);
+
+    fn deserialize<D: Deserializer<'de>>(self, page: D) -> Result<Self::Value, D::Error> {
+        page.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for PageReader {
+    type Value = (Option<Unread>, Option<String>);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut page: A) -> Result<Self::Value, A::Error> {
+        const CURSOR: &str = "nextCursor";
+        let (mut list, mut cursor) = (None, None);
+        while let Some(key) = page.next_key::<String>()? {
+            if key == self.0.field() {
+                if list.replace(page.next_value::<Option<Unread>>()?).is_some() {
+                    return Err(A::Error::duplicate_field(self.0.field()));
+                }
+            } else if key == CURSOR {
+                if cursor.replace(page.next_value::<Option<String>>()?).is_some() {
+                    return Err(A::Error::duplicate_field(CURSOR));
+                }
+            } else {
+                page.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok((list.flatten(), cursor.flatten()))
+    }
 }
 
 /// Parses a page and returns its entries and the cursor of the next page.
@@ -149,15 +174,11 @@ pub(crate) fn page(text: &str, kind: Kind) -> Result<(Unread, Option<String>), S
     let unread = |why: &str| format!("the list of {} could not be read: {why}", kind.what());
     // The error quotes the invalid text, which may be long.
     let cause = |error: serde_json::Error| unread(&sanitize::clean(&error.to_string(), 300));
-    let page: Page<'_> = serde_json::from_str(text).map_err(cause)?;
-    let list = match kind {
-        Kind::Tools => page.tools,
-        Kind::Resources => page.resources,
-        Kind::Templates => page.resource_templates,
-        Kind::Prompts => page.prompts,
-    };
+    let mut parser = serde_json::Deserializer::from_str(text);
+    let (list, next_cursor) = PageReader(kind).deserialize(&mut parser).map_err(cause)?;
+    parser.end().map_err(cause)?;
     let list = list.ok_or_else(|| unread(&format!("missing field `{}`", kind.field())))?;
-    Ok((serde_json::from_str(list.get()).map_err(cause)?, page.next_cursor))
+    Ok((list, next_cursor))
 }
 
 /// A list of resources, templates or prompts.

@@ -87,6 +87,33 @@ fn an_invalid_list_is_reported_briefly() {
     assert!(error.len() < 400 && !error.contains(char::is_control), "{} bytes", error.len());
 }
 
+/// Each list of a page, in any order of its fields, and nothing else of it.
+#[test]
+fn a_page_is_read_for_one_list() {
+    for (text, expected) in [
+        (r#"{"tools":[{"a":1},5],"nextCursor":"n"}"#, Ok((2, Some("n")))),
+        (r#"{"x":{"tools":[]},"nextCursor":null,"prompts":"no list","tools":[]}"#, Ok((0, None))),
+        (r#"{"nextCursor":"n","t\u006fols":[1]}"#, Ok((1, Some("n")))),
+        (r#"{"prompts":[]}"#, Err("missing field `tools`")),
+        (r#"{"tools":null}"#, Err("missing field `tools`")),
+        (r#"{"tools":[],"tools":[1]}"#, Err("duplicate field `tools`")),
+        (r#"{"tools":[],"nextCursor":5}"#, Err("invalid type: integer `5`")),
+        (r#"{"tools":[1,]}"#, Err("trailing comma")),
+        (r#"{"tools":[]}]"#, Err("trailing characters")),
+        (r#"[[]]"#, Err("invalid type: sequence, expected an object")),
+    ] {
+        let read = page(text, Kind::Tools);
+        let read = read.as_ref().map(|(list, cursor)| (list.items.len(), cursor.as_deref()));
+        match (read, expected) {
+            (Ok(read), Ok(expected)) => assert_eq!(read, expected, "{text}"),
+            (Err(error), Err(part)) => assert!(error.contains(part), "{text}: {error}"),
+            (read, _) => panic!("{text}: {read:?}"),
+        }
+    }
+    let (list, _) = page(r#"{"tools":[],"resourceTemplates":[ {"a": 1.0} ]}"#, Kind::Templates).unwrap();
+    assert_eq!(list.items[0].get(), r#"{"a": 1.0}"#, "as it was written");
+}
+
 #[test]
 fn an_overlong_declaration_is_not_parsed() {
     let long = "x".repeat(MAX_ENTRY);

@@ -4,6 +4,7 @@
 //! library guesses its type, and one unknown tool or content block would lose the whole answer. An unusable answer
 //! becomes an error, so that no request of ours stays without an answer.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
 use rmcp::model::{
@@ -105,8 +106,8 @@ impl Decoder {
         line: &[u8],
         messages: &mut VecDeque<ServerJsonRpcMessage>,
     ) -> bool {
-        // Invalid UTF-8 does not make an answer unusable.
-        let text = String::from_utf8_lossy(line);
+        // Invalid UTF-8 does not make an answer unusable. The strict reader is several times faster than the lossy one.
+        let text = str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed);
         let text = text.trim_start_matches('\u{feff}').trim();
         if text.starts_with('[') {
             let Ok(batch) = serde_json::from_str::<First<&RawValue, MAX_BATCH>>(text) else { return false };
