@@ -1,11 +1,11 @@
 //! Small files in the user's cache directory. They only save time: they may be lost, failures are ignored, and nothing
 //! is synced to disk.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use converse_session::files::{self, Replace};
 
@@ -25,6 +25,12 @@ impl Cache {
     pub(crate) fn age(&self, name: &str) -> Option<Duration> {
         let metadata = fs::metadata(self.0.as_deref()?.join(name)).ok()?;
         metadata.modified().ok()?.elapsed().ok()
+    }
+
+    /// Returns whether a file has exactly these bytes. If so, it counts as written now.
+    pub(crate) fn renew(&self, name: &str, bytes: &[u8]) -> bool {
+        let renewed = self.0.as_deref().map(|dir| renew(&dir.join(name), bytes));
+        renewed.is_some_and(|renewed| renewed.unwrap_or(false))
     }
 
     /// Writes a file atomically.
@@ -52,6 +58,21 @@ impl Cache {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+fn renew(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() || metadata.len() != bytes.len() as u64 {
+        return Ok(false);
+    }
+    let mut file = File::open(path)?;
+    let mut kept = Vec::with_capacity(bytes.len());
+    file.by_ref().take(metadata.len()).read_to_end(&mut kept)?;
+    if kept != bytes {
+        return Ok(false);
+    }
+    file.set_modified(SystemTime::now())?;
+    Ok(true)
 }
 
 /// Creates the directory if need be. Only the user can read what servers and tools have answered.

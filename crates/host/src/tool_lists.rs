@@ -36,11 +36,14 @@ impl ToolListStore for ListFiles {
     }
 
     fn put(&self, key: &str, list: &str) {
+        // The time of the file shows when the server was seen.
+        if self.cache.renew(&name(key), list.as_bytes()) {
+            return;
+        }
         // A server may repeat a key that it was given. A redacted list would be a different list, so it is not stored.
         if self.redactor.is_in_json(list) {
             return;
         }
-        // Written even if unchanged, because its time shows when the server was seen.
         if self.age(key).is_none() {
             self.cache.prune(MOST);
         }
@@ -55,6 +58,8 @@ fn name(key: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
     use super::*;
     use crate::secrets::Secret;
 
@@ -68,6 +73,23 @@ mod tests {
         assert_eq!((lists.get("a").as_deref(), lists.get("b")), (Some("[2]"), None));
         assert_eq!(std::fs::read_dir(dir.path().join("mcp-tools")).unwrap().count(), 1);
         assert!(lists.age("a").is_some_and(|age| age.as_secs() < 3600) && lists.age("b").is_none());
+    }
+
+    #[test]
+    fn an_unchanged_list_is_not_written_again_but_is_as_good_as_new() {
+        let dir = tempfile::tempdir().unwrap();
+        let lists = ListFiles::new(Some(dir.path().to_path_buf()), Redactor::default());
+        lists.put("a", "[1]");
+        let path = dir.path().join("mcp-tools/a.json");
+        let inode = || std::fs::metadata(&path).unwrap().ino();
+        let before = std::time::SystemTime::UNIX_EPOCH;
+        for (list, is_kept) in [("[1]", true), ("[2]", false), ("[12]", false)] {
+            let (old, file) = (inode(), std::fs::File::open(&path).unwrap());
+            file.set_modified(before).unwrap();
+            lists.put("a", list);
+            assert_eq!((inode() == old, lists.get("a").as_deref()), (is_kept, Some(list)));
+            assert!(lists.age("a").is_some_and(|age| age.as_secs() < 3600));
+        }
     }
 
     #[test]
