@@ -51,6 +51,8 @@ pub struct Scripts {
     writable: BTreeMap<PathBuf, usize>,
     /// Paths named in another way as well.
     fixed: BTreeSet<PathBuf>,
+    /// Directories, and names in them that were looked up without a sandbox. A second command with them adds nothing.
+    known: BTreeSet<(PathBuf, String)>,
     commands: usize,
     looked: usize,
     /// Depth of the interpreter that is being resolved.
@@ -133,6 +135,9 @@ impl Scripts {
 
     fn add(&mut self, name: &str, base: Base<'_>, writer: Option<&Writer<'_>>) {
         let Base { dir, root } = base;
+        if writer.is_none() && !self.known.insert((dir.to_path_buf(), name.to_owned())) {
+            return;
+        }
         if self.add_path(&dir.join(name), base, is_path(name), writer) {
             return;
         }

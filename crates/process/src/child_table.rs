@@ -18,8 +18,15 @@ use crate::process_tree::{self, Process};
 /// Polling interval where the kernel has no pidfd.
 const LOOK: Duration = Duration::from_millis(1);
 
-static CHILD_TABLE: Mutex<ChildTable> =
-    Mutex::new(ChildTable { started: BTreeSet::new(), abandoned: BTreeSet::new(), preexisting: None });
+/// Children per look of [`ChildTable::reap_dead_now_and_then`] that is left out.
+const CHILDREN_PER_LOOK: usize = 4;
+
+static CHILD_TABLE: Mutex<ChildTable> = Mutex::new(ChildTable {
+    started: BTreeSet::new(),
+    abandoned: BTreeSet::new(),
+    preexisting: None,
+    left_out: 0,
+});
 
 #[derive(Debug)]
 pub(crate) struct ChildTable {
@@ -29,6 +36,8 @@ pub(crate) struct ChildTable {
     abandoned: BTreeSet<i32>,
     /// Children that existed before the first spawn. `None` until adoption starts.
     preexisting: Option<Preexisting>,
+    /// Looks that were left out since the last one.
+    left_out: usize,
 }
 
 /// Locks the table. Held while a child is started, so that the child is never mistaken for an adopted process.
@@ -63,6 +72,20 @@ impl ChildTable {
         let mut adopted = self.adopted();
         adopted.retain(|process| !process.dead || !reap(process.id));
         adopted
+    }
+
+    /// Does the same, but with many children only at some calls: a look takes as long as there are children, and there is one
+    /// for each that starts or ends. What is left waits for another call or the sweep at the end.
+    pub(crate) fn reap_dead_now_and_then(&mut self) {
+        if self.is_look_due() {
+            self.reap_dead();
+        }
+    }
+
+    fn is_look_due(&mut self) -> bool {
+        let is_due = self.left_out >= self.started.len() / CHILDREN_PER_LOOK;
+        self.left_out = if is_due { 0 } else { self.left_out + 1 };
+        is_due
     }
 
     /// Starts adopting what children leave behind. Call it once this process is a subreaper and before the first spawn:
@@ -109,4 +132,34 @@ fn is_reaped(id: i32) -> bool {
 
 fn reap(id: i32) -> bool {
     Pid::from_raw(id).is_some_and(|id| matches!(waitpid(Some(id), WaitOptions::NOHANG), Ok(Some(_))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_at_many_children_do_not_grow_with_their_square() {
+        let table = || ChildTable {
+            started: BTreeSet::new(),
+            abandoned: BTreeSet::new(),
+            preexisting: None,
+            left_out: 0,
+        };
+        let looked_at = |children: i32| -> usize {
+            let mut table = table();
+            let mut look = |id: i32| {
+                table.started.insert(id);
+                if table.is_look_due() { table.started.len() } else { 0 }
+            };
+            (0..children).map(&mut look).sum()
+        };
+        assert_eq!(looked_at(3), 1 + 2 + 3, "few are looked at each time");
+        assert!(
+            looked_at(50) < 5 * 50 && looked_at(1000) < 5 * 1000,
+            "{} {}",
+            looked_at(50),
+            looked_at(1000)
+        );
+    }
 }

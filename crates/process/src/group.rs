@@ -122,7 +122,7 @@ impl Group {
             self.guardian.forget(self.id);
             let mut table = child_table();
             table.reaped_child(self.id);
-            table.reap_dead();
+            table.reap_dead_now_and_then();
         }
         self.gone
     }

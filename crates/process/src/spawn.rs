@@ -73,7 +73,7 @@ impl Spawn {
 
     fn spawn_in_group(&self, guardian: &Guardian) -> io::Result<(process::Child, Group)> {
         let mut table = child_table();
-        table.reap_dead();
+        table.reap_dead_now_and_then();
         let role = Role::Child { guardian: guardian.announce(&mut table) };
         let child = match self.command(role).spawn() {
             Ok(child) => child,
