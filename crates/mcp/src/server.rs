@@ -109,7 +109,7 @@ impl Server {
         self.pacing.lock().begin();
         let connected = timeout(limit, async {
             let link = retry_with_backoff(&diagnostics, || self.open_again(era, &diagnostics)).await?;
-            match listing::list(&link).await {
+            match listing::list(&link).boxed().await {
                 Ok(listed) => Ok((Arc::new(link), listed)),
                 Err(failure) => Err(failure),
             }
@@ -152,7 +152,8 @@ impl Server {
     }
 
     async fn open_as(&self, mode: Mode, diagnostics: &ConnectDiagnostics) -> Result<Link, Failure> {
-        Link::open(&self.way, &self.surroundings, &self.server_requests, mode, diagnostics).await
+        // Boxed, because it is large and the futures around it are moved.
+        Link::open(&self.way, &self.surroundings, &self.server_requests, mode, diagnostics).boxed().await
     }
 
     /// Starts the server and detects its era. Only a server that exits is started again, in the other era: some legacy

@@ -31,7 +31,8 @@ const CHUNK: usize = 64 * 1024;
 /// The transport of one connection. `end` is set when the connection is over.
 pub(crate) struct Stdio<R> {
     reader: R,
-    chunk: Box<[u8]>,
+    /// Never grows, and is not cleared with zeros.
+    chunk: Vec<u8>,
     lines: Lines,
     decoder: Decoder,
     ready: VecDeque<ServerJsonRpcMessage>,
@@ -53,7 +54,7 @@ impl<R: AsyncRead + Send + Unpin + 'static> Stdio<R> {
         tokio::spawn(writer::write(queue, pipe, end.clone()));
         Self {
             reader,
-            chunk: vec![0; CHUNK].into(),
+            chunk: Vec::with_capacity(CHUNK),
             lines: Lines::new(MAX_LINE),
             decoder: Decoder::default(),
             ready: VecDeque::new(),
@@ -94,15 +95,16 @@ impl<R: AsyncRead + Send + Unpin + 'static> Stdio<R> {
 
     /// Reads more bytes; `Err` ends the connection. Cancel-safe.
     async fn read(&mut self) -> Result<(), EndCause> {
+        self.chunk.clear();
         let read = tokio::select! {
             biased;
             () = self.end.over() => return Err(EndCause::Closed),
-            read = self.reader.read(&mut self.chunk) => read,
+            read = self.reader.read_buf(&mut self.chunk) => read,
         };
         match read {
             Ok(0) | Err(_) => Err(EndCause::Closed),
-            Ok(bytes) => {
-                self.lines.push(self.chunk.get(..bytes).unwrap_or_default());
+            Ok(_) => {
+                self.lines.push(&self.chunk);
                 Ok(())
             }
         }
