@@ -13,7 +13,7 @@ use converse_ensemble::{Offer, SEARCH, Tool, search_matches};
 use converse_provider::Facts;
 
 use super::CompactionPolicy;
-use super::ledger::window;
+use super::ledger::{declared_tokens, window};
 use super::room::share;
 use super::weight::BYTES;
 
@@ -41,7 +41,12 @@ pub fn offered<'o>(
 ) -> Cow<'o, [Declaration]> {
     let all = Cow::Borrowed(offer.declarations.as_slice());
     let most = window(facts).map_or(UNKNOWN, |window| share(window, policy.lazy_tools));
-    if policy.lazy_tools <= 0.0 || offer.declarations.len() < FEW || tokens_of(offer) <= most {
+    if policy.lazy_tools <= 0.0 || offer.declarations.len() < FEW {
+        return all;
+    }
+    // These are counted for the size of the request too, and are never fewer: each declaration is rounded up.
+    let with_framing = offer.prepared.tokens(|| declared_tokens(&offer.declarations));
+    if with_framing <= most || tokens_of(offer) <= most {
         return all;
     }
     let Some(search) = offer.search() else { return all };

@@ -80,9 +80,11 @@ pub fn words(name: &str, runs: bool) -> Vec<String> {
             let last_of_run = before.is_uppercase() && chars.peek().is_some_and(|next| next.is_lowercase());
             let humps = before.is_lowercase() || before.is_numeric() || (runs && last_of_run);
             let starts = !before.is_alphanumeric() || (c.is_uppercase() && humps);
-            match words.last_mut() {
-                Some(word) if !starts => word.extend(c.to_lowercase()),
-                _ => words.push(c.to_lowercase().collect()),
+            if starts || words.is_empty() {
+                words.push(String::new());
+            }
+            if let Some(word) = words.last_mut() {
+                push_lower_case(word, c);
             }
         }
         before = c;
@@ -92,6 +94,15 @@ pub fn words(name: &str, runs: bool) -> Vec<String> {
         .for_each(|word| word.truncate(word.trim_end_matches(|c: char| c.is_ascii_digit()).len()));
     words.retain(|word| !word.is_empty());
     words
+}
+
+/// Next to all names are ASCII, and each start asks about every variable.
+fn push_lower_case(word: &mut String, c: char) {
+    if c.is_ascii() {
+        word.push(c.to_ascii_lowercase());
+    } else {
+        word.extend(c.to_lowercase());
+    }
 }
 
 #[cfg(test)]
