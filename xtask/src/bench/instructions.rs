@@ -9,7 +9,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use super::curl::Against;
-use super::servers::cases::{CHAINED, Case, ONE_TRIP};
+use super::servers::cases::{CHAINED, Case, MANY_TOOLS, ONE_TRIP};
 use super::{Bench, Who, servers};
 use crate::child::{Program, Run};
 use crate::figures::{Figure, Gate, Yardstick};
@@ -48,6 +48,9 @@ pub(super) fn figures(bench: &Bench, asked: bool) -> Result<Vec<Figure>> {
         let (ours, theirs) = (servers::ours(bench, &case)?, servers::theirs(bench, &floor, &case));
         figures.push(counting.case(name, &case, &ours, &theirs)?);
     }
+    let (ours, theirs) = (servers::ours(bench, &MANY_TOOLS)?, servers::theirs(bench, &floor, &MANY_TOOLS));
+    let count = || counting.case("a server with 1,000 tools", &MANY_TOOLS, &ours, &theirs);
+    figures.push(servers::with_all_tools(bench, count)?);
     Ok(figures)
 }
 

@@ -20,13 +20,19 @@ const SERVER: &str = "./stub-mcp";
 
 pub(super) fn figures(bench: &Bench) -> Result<Vec<Figure>> {
     let floor = set_up(bench)?;
-    // The floor shows all tools, however many; other figures are taken without any settings.
+    let rows = || CASES.iter().map(|case| rows(bench, &floor, case)).collect::<Result<Vec<_>>>();
+    Ok(with_all_tools(bench, rows)?.concat())
+}
+
+/// Measures with settings that show all tools to the model, as the floor does. Other figures are taken without any
+/// settings.
+pub(super) fn with_all_tools<T>(bench: &Bench, measure: impl FnOnce() -> Result<T>) -> Result<T> {
     let settings = bench.dir.path().join(".config/converse");
     fs::create_dir_all(&settings)?;
     fs::write(settings.join("config.toml"), "[context]\nlazy_tools = 0\n")?;
-    let rows: Result<Vec<_>> = CASES.iter().map(|case| rows(bench, &floor, case)).collect();
+    let measured = measure();
     fs::remove_dir_all(&settings)?;
-    Ok(rows?.concat())
+    measured
 }
 
 /// Builds the floor and the server, puts the server where both programs look for it, and returns the floor.

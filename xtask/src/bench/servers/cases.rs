@@ -97,6 +97,14 @@ const fn calls(scenario: Scenario, rows: &'static [Row]) -> Case {
 pub(in crate::bench) const ONE_TRIP: Case = calls(Scenario::Trip, TRIP);
 pub(in crate::bench) const CHAINED: Case = calls(Scenario::Chain, CHAIN);
 
+pub(in crate::bench) const MANY_TOOLS: Case = Case {
+    servers: 1,
+    options: "--tools 1000",
+    tools: 1000,
+    scenario: Scenario::OneShot,
+    rows: &[cpu("a server with 1,000 tools, CPU", 0.9)],
+};
+
 pub(super) const CASES: [Case; 9] = [
     ONE_TRIP,
     CHAINED,
@@ -118,13 +126,7 @@ pub(super) const CASES: [Case; 9] = [
         scenario: Scenario::OneShot,
         rows: &[cpu("50 servers, CPU", 1.5)],
     },
-    Case {
-        servers: 1,
-        options: "--tools 1000",
-        tools: 1000,
-        scenario: Scenario::OneShot,
-        rows: &[cpu("a server with 1,000 tools, CPU", 0.9)],
-    },
+    MANY_TOOLS,
 ];
 
 #[cfg(test)]
