@@ -97,6 +97,14 @@ impl UserInput {
         Ok(said)
     }
 
+    /// Returns a text that is handed over, and where it is from. The name is shortened.
+    pub fn of_text(name: &str, text: &str, from: Origin) -> Self {
+        let name = name.chars().filter(|c| !c.is_control()).take(NAME_CHARS).collect();
+        let (mime, bytes) = (media::text_mime(""), text.as_bytes().into());
+        let attachment = Attachment { name, mime, kind: Kind::Text, bytes, file: None, from: Some(from) };
+        Self { handed: vec![Handed::Here(attachment)], ..Self::default() }
+    }
+
     /// The same with a prompt of a server; its words go before those that are there.
     pub fn with_prompt(self, prompt: PromptRequest) -> Self {
         Self { prompt: Some(prompt), ..self }

@@ -107,6 +107,11 @@ impl ConnectionNotices {
 }
 
 impl Connected {
+    /// Returns the guardian of what is started.
+    pub fn guardian(&self) -> &Guardian {
+        &self.guardian
+    }
+
     pub fn errors(&self) -> Vec<String> {
         self.failures.iter().map(ToString::to_string).collect()
     }

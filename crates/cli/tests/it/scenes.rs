@@ -15,6 +15,7 @@ mod modes;
 mod person;
 mod saving;
 mod scrollback;
+mod shell;
 mod sizes;
 mod slashes;
 mod stopping;

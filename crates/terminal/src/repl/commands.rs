@@ -6,6 +6,7 @@ mod handed;
 mod mode;
 mod model;
 mod sessions;
+mod shell;
 mod tools;
 mod used;
 
@@ -25,6 +26,7 @@ Tab completes; Up and Ctrl-R search the history; Ctrl-O opens $EDITOR; @FILE in 
 Shift-Tab switches the permission mode: ask, read-only, accept-edits.
 Esc or Ctrl-C cancels a turn; Esc twice on an empty line goes back to an earlier message.
 Ctrl-C clears the line; twice on an empty line, or Ctrl-D, quits.
+!COMMAND runs a command in the project; its output goes with the next message.
 /ENSEMBLE.PROMPT key=value … uses a prompt of an MCP server; //… sends a line that begins with a slash.";
 
 impl ReplSession<'_> {
@@ -41,6 +43,7 @@ impl ReplSession<'_> {
         match parsed {
             Slash::Nothing => {}
             Slash::Text(words) => self.says(&words).await?,
+            Slash::Shell(command) => self.shell(&command).await?,
             Slash::Wrong(told) => self.view.say(&told),
             Slash::Help(row) => self.help(row),
             Slash::Model(id) => self.model(id.as_deref())?,

@@ -1,7 +1,8 @@
 //! The meaning of a line: text for the model, or a command that begins with `/`.
 //!
-//! `//…` sends a line that begins with a slash. `/usr/bin is …` is not a command either: a word with a second slash is
-//! a path. `/ensemble.prompt key=value …` is a prompt of an MCP server.
+//! `!command` runs a command. `//…` sends a line that begins with a slash, and `!!…` one with an exclamation mark.
+//! `/usr/bin is …` is not a command either: a word with a second slash is a path. `/ensemble.prompt key=value …` is a
+//! prompt of an MCP server.
 
 mod rows;
 
@@ -16,6 +17,8 @@ pub(super) enum Slash {
     Nothing,
     /// Words for the model.
     Text(String),
+    /// A command for the shell.
+    Shell(String),
     /// The message for a line that is not a valid command, in one or two lines.
     Wrong(String),
     /// Of all commands, or of this one.
@@ -78,6 +81,7 @@ impl Slash {
                 | Self::Editor
                 | Self::Sessions(_)
                 | Self::Attach(_)
+                | Self::Shell(_)
         )
     }
 }
@@ -85,6 +89,9 @@ impl Slash {
 /// Understands a line, or an entry of several.
 pub(crate) fn parse(line: &str) -> Slash {
     let text = line.trim();
+    if let Some(command) = text.strip_prefix('!') {
+        return shell(command, line);
+    }
     let Some(rest) = text.strip_prefix('/') else {
         return if text.is_empty() { Slash::Nothing } else { Slash::Text(line.trim_end().to_owned()) };
     };
@@ -103,6 +110,16 @@ pub(crate) fn parse(line: &str) -> Slash {
             Slash::Prompt { named: name.to_owned(), words: words(arguments.unwrap_or_default()) }
         }
         None => Slash::Wrong(unknown(name)),
+    }
+}
+
+/// `!!…` sends a line that begins with an exclamation mark. Several lines are never a command: they may have been pasted.
+fn shell(command: &str, line: &str) -> Slash {
+    match command.strip_prefix('!') {
+        Some(rest) => Slash::Text(format!("!{rest}")),
+        None if command.trim().is_empty() => Slash::Wrong("write `!COMMAND`".to_owned()),
+        None if command.contains('\n') => Slash::Text(line.trim_end().to_owned()),
+        None => Slash::Shell(command.trim().to_owned()),
     }
 }
 
@@ -242,6 +259,9 @@ mod tests {
             ("/fork 7", Slash::Fork(Some(7))),
             ("/reasoning off", Slash::Reasoning(Some(false))),
             ("/attach \"my file.pdf\" b", Slash::Attach(vec!["my file.pdf".to_owned(), "b".to_owned()])),
+            ("!git log -1 ", Slash::Shell("git log -1".to_owned())),
+            ("!!important", text("!important")),
+            ("!rm -r x\nand more", text("!rm -r x\nand more")),
             ("/exit", Slash::Quit),
             ("/quit", Slash::Quit),
             ("/show", Slash::Show(None)),
@@ -273,6 +293,7 @@ mod tests {
             ("/help nothing-like-it", "`/help` lists"),
             ("/undo two", "write `/undo [N]`"),
             ("/undo 0", "write `/undo [N]`"),
+            ("! ", "write `!COMMAND`"),
             ("/attach", "write `/attach FILE|URL|mcp:ENSEMBLE:URI …`"),
             ("/reasoning maybe", "write `/reasoning [on|off]`"),
             ("/quit now", "takes no argument"),
