@@ -45,7 +45,7 @@ pub use complete::{Complete, Mark, Nature, Suggestion};
 pub use entry::{FENCE, is_reserved};
 pub use handover::{Handover, HandoverGuard};
 pub use line_editor::Editor;
-pub use outer::edited;
+pub use outer::{edited, paged};
 pub use prompt::Prompt;
 pub use terminal::Modes;
 

@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
 use converse_text::secrets::is_secret;
@@ -45,13 +45,7 @@ pub fn edited(command: &[String], directory: &Path, text: &str) -> Result<String
     };
     let failed = |error: io::Error| format!("the editor's file cannot be used: {error}");
     let scratch = Scratch::new(directory, text).map_err(failed)?;
-    let mut editor = Command::new(program);
-    inherited().for_each(|(name, value)| {
-        if is_withheld(&name, &value) {
-            editor.env_remove(name);
-        }
-    });
-    let status = editor.args(words).arg(&scratch.0).status();
+    let status = command_of(program).args(words).arg(&scratch.0).status();
     match status {
         Ok(status) if status.success() => {}
         Ok(status) => return Err(format!("`{program}` ended with {status}: the entry is as it was")),
@@ -62,6 +56,36 @@ pub fn edited(command: &[String], directory: &Path, text: &str) -> Result<String
     let file = File::open(&scratch.0).map_err(failed)?;
     file.take(MOST_BYTES).read_to_end(&mut bytes).map_err(failed)?;
     Ok(String::from_utf8_lossy(&bytes).replace("\r\n", "\n").trim_end().to_owned())
+}
+
+/// Shows the text in the user's pager, and waits for it. The pager gets the environment without secrets. `less` shows
+/// colours, and ends at once if the text fits the screen, unless `$LESS` says otherwise.
+///
+/// # Errors
+///
+/// Returns a message if the pager cannot be run, or failed.
+pub fn paged(command: &[String], text: &str) -> Result<(), String> {
+    let Some((program, words)) = command.split_first() else { return Err("no pager is set".to_owned()) };
+    let failed = |error: io::Error| format!("`{program}` cannot be run: {error}");
+    let mut pager = command_of(program);
+    if inherited().all(|(name, _)| name != "LESS") {
+        pager.env("LESS", "FRX");
+    }
+    let mut pager = pager.args(words).stdin(Stdio::piped()).spawn().map_err(failed)?;
+    // A pager that is left before the end reads no more.
+    let _ = pager.stdin.take().map(|mut stdin| stdin.write_all(text.as_bytes()));
+    match pager.wait().map_err(failed)? {
+        status if status.success() => Ok(()),
+        status => Err(format!("`{program}` ended with {status}")),
+    }
+}
+
+fn command_of(program: &str) -> Command {
+    let mut command = Command::new(program);
+    inherited().filter(|(name, value)| is_withheld(name, value)).for_each(|(name, _)| {
+        command.env_remove(name);
+    });
+    command
 }
 
 #[allow(clippy::disallowed_methods, reason = "what a child inherits is the environment as it is now")]
@@ -107,6 +131,20 @@ mod tests {
         ] {
             assert_eq!(is_withheld(name.as_ref(), value.as_ref()), withheld, "{name}");
         }
+    }
+
+    #[test]
+    fn a_pager_reads_the_text_and_may_leave_early() {
+        let home = tempfile::tempdir().unwrap();
+        let out = home.path().join("out");
+        let shell = |script: &str| ["sh", "-c", script, "sh", out.to_str().unwrap()].map(str::to_owned);
+        let shown = |script: &str, text: &str| paged(&shell(script), text);
+        assert_eq!(shown("cat > \"$1\"; echo \"$LESS ${CARGO_PKG_NAME-}\" >> \"$1\"", "a\nb\n"), Ok(()));
+        let expected = format!("a\nb\n{} converse-editor\n", std::env::var("LESS").unwrap_or("FRX".into()));
+        assert_eq!(fs::read_to_string(&out).unwrap(), expected);
+        assert_eq!(shown("exit 0", &"x".repeat(1 << 20)), Ok(()), "nobody reads the rest");
+        assert!(shown("exit 3", "x").is_err_and(|why| why.contains("exit status: 3")));
+        assert!(paged(&["no-such-pager-here".to_owned()], "x").is_err());
     }
 
     #[test]

@@ -194,6 +194,9 @@ impl Failure {
             SessionError::NotFound(_) => unknown(failure).hint(
                 "`converse sessions list` shows the sessions; give an id, the beginning of an id, or a name",
             ),
+            SessionError::NoneOfProject { .. } => unknown(failure)
+                .hint("`-c --all` continues the last session of all projects")
+                .hint("`converse sessions list --all` lists the sessions of all projects"),
             SessionError::Ambiguous { .. } => unknown(failure),
             SessionError::Uncuttable { .. } => Self { kind: Kind::Usage, code: "no-such-message", ..failure }
                 .hint("`converse sessions show` shows the numbers"),

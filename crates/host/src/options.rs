@@ -28,6 +28,8 @@ pub struct TurnOptions {
     pub attach: Vec<String>,
     pub no_tools: bool,
     pub continue_last: bool,
+    /// The last session of all projects, not of this one.
+    pub of_all_projects: bool,
     /// The session to resume.
     pub session: Option<String>,
     pub ephemeral: bool,

@@ -180,6 +180,16 @@ impl World {
         (!holds_home && self.cwd.parent().is_some()).then_some(&self.cwd)
     }
 
+    /// Returns the root of the git repository that the working directory is in, else the working directory. A repository
+    /// that contains the user's home is none.
+    pub fn project_root(&self) -> Option<&Path> {
+        let cwd = self.project()?;
+        let home = self.home().map(|home| home.canonicalize().unwrap_or(home));
+        let may_be = |dir: &&Path| !home.as_ref().is_some_and(|home| home.starts_with(dir));
+        let mut dirs = cwd.ancestors().take_while(may_be);
+        Some(dirs.find(|dir| dir.join(".git").exists()).unwrap_or(cwd))
+    }
+
     /// Returns the variables that descriptors may refer to.
     pub fn environment(&self) -> Environment {
         Environment::new(self.env.clone())
@@ -303,6 +313,24 @@ mod tests {
         let xdg = world(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/c")]);
         assert_eq!(xdg.config_dir(), Some("/c/converse".into()));
         assert_eq!(world(&[("HOME", "")]).config_dir(), None);
+    }
+
+    #[test]
+    fn a_project_is_its_repository_unless_that_holds_the_home() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        let (home, inner) = (dir.join("home"), dir.join("home/repo/a/b"));
+        std::fs::create_dir_all(&inner).unwrap();
+        let at = |cwd: &Path| World { cwd: cwd.into(), ..world(&[("HOME", home.to_str().unwrap())]) };
+        let root = |cwd: &Path| at(cwd).project_root().map(Path::to_path_buf);
+        // As those who keep their settings in a repository have it.
+        std::fs::create_dir(home.join(".git")).unwrap();
+        assert_eq!(root(&inner), Some(inner.clone()));
+        // A work tree of git has a file.
+        std::fs::write(home.join("repo/.git"), "gitdir: elsewhere").unwrap();
+        assert_eq!(root(&inner), Some(home.join("repo")));
+        assert_eq!(root(&home.join("repo")), Some(home.join("repo")));
+        assert_eq!(root(&home), None);
     }
 
     #[test]

@@ -27,6 +27,9 @@ pub enum SessionError {
     Empty { path: PathBuf },
     #[error("no session `{0}`")]
     NotFound(String),
+    /// There are sessions, but of other projects.
+    #[error("{}", none_of(project.as_deref()))]
+    NoneOfProject { project: Option<String> },
     #[error("`{text}` matches {count} sessions; give more of the id")]
     Ambiguous { text: String, count: usize },
     /// The entry could not be read back, so it was not written.
@@ -40,6 +43,13 @@ pub enum SessionError {
     /// The system failed to write earlier lines to disk, so the content of the file is not known.
     #[error("`{}`: earlier lines may not have reached the disk", path.display())]
     Unsynced { path: PathBuf },
+}
+
+fn none_of(project: Option<&str>) -> String {
+    match project {
+        Some(project) => format!("the project `{project}` has no session yet"),
+        None => "there is no session yet that began outside of a project".to_owned(),
+    }
 }
 
 fn places(before: Option<usize>, after: Option<usize>) -> String {

@@ -31,7 +31,7 @@ impl Store {
         let header = Header { forked: Some(origin), ..Header::new(fork.program, now) };
         let contents = self.contents(source);
         // A copy belongs where its source does.
-        let project = self.metadata(source)?.project;
+        let project = self.metadata(source)?.project.or_else(|| fork.metadata.project.clone());
         self.place(fork.id, header, |session| {
             session.metadata = Metadata { project, ..fork.metadata };
             fill(session, &loaded, upto, now)?;

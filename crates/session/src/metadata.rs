@@ -28,7 +28,8 @@ pub struct Metadata {
     /// The model is the one that an imported document names, and nobody has used it here.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub model_imported: bool,
-    /// The directory of the project in which the session began.
+    /// The directory of the project in which the session began: the root of its repository, else the working directory.
+    /// `None` also for sessions of versions that did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,6 +1,6 @@
 //! The store: all sessions of one user, wherever they are kept.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -119,16 +119,44 @@ impl Store {
 
     /// Returns the session that was written last. Sessions without messages are skipped.
     pub fn latest(&self) -> Result<Uuid, SessionError> {
-        let mut dated = match self.storage.listed()? {
-            Some(listed) => listed.iter().filter_map(|one| Some((one.journal.updated()?, one.id))).collect(),
+        let last = self.latest_with(|_| true)?;
+        last.ok_or_else(|| SessionError::NotFound("latest".to_owned()))
+    }
+
+    /// The same, of the sessions that began in this project; `None`: outside of any project.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError::NoneOfProject`] if all sessions are of other projects.
+    pub fn latest_of(&self, project: Option<&str>) -> Result<Uuid, SessionError> {
+        match self.latest_with(|metadata| metadata.project.as_deref() == project)? {
+            Some(last) => Ok(last),
+            None => {
+                self.latest()?;
+                Err(SessionError::NoneOfProject { project: project.map(str::to_owned) })
+            }
+        }
+    }
+
+    /// Metadata that is broken, or cannot be read now, counts as empty.
+    fn latest_with(&self, fits: impl Fn(&Metadata) -> bool) -> Result<Option<Uuid>, SessionError> {
+        let (mut dated, known): (Vec<_>, HashMap<_, _>) = match self.storage.listed()? {
+            Some(listed) => {
+                let dated = listed.iter().filter_map(|one| Some((one.journal.updated()?, one.id))).collect();
+                (dated, listed.iter().map(|one| (one.id, one.metadata())).collect())
+            }
             None => {
                 let ids = self.ids()?.into_iter();
-                ids.filter_map(|id| Some((self.written(id)?, id))).collect::<Vec<_>>()
+                (ids.filter_map(|id| Some((self.written(id)?, id))).collect(), HashMap::new())
             }
         };
         dated.sort_unstable();
-        let last = dated.into_iter().rev().map(|(_, id)| id).find(|id| self.has_begun(*id));
-        last.ok_or_else(|| SessionError::NotFound("latest".to_owned()))
+        let fits = |id: &Uuid| match known.get(id) {
+            Some(metadata) => fits(metadata),
+            None => fits(&Metadata::read(&*self.at(*id))),
+        };
+        let last = dated.into_iter().rev().map(|(_, id)| id);
+        Ok(last.filter(fits).find(|id| self.has_begun(*id)))
     }
 
     /// Returns the metadata of a session, without locking it.

@@ -236,6 +236,7 @@ fn a_session_that_is_left_has_a_name_and_totals_that_hold_until_it_is_written_to
 fn the_latest_is_the_one_written_to_last() {
     let (_dir, store) = store();
     assert!(matches!(store.latest(), Err(SessionError::NotFound(_))));
+    assert!(matches!(store.latest_of(Some("/a")), Err(SessionError::NotFound(_))));
     assert_eq!(store.list().unwrap(), []);
     let base = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     for (dice, age) in [(1, 50), (2, 10), (3, 30), (4, 10)] {

@@ -50,13 +50,14 @@ pub(crate) fn named_editor(world: &World) -> Option<Vec<String>> {
 
 /// The same, else an editor that is installed.
 fn editor_command(world: &World) -> Option<Vec<String>> {
-    named_editor(world).or_else(|| installed_editor(world))
+    named_editor(world).or_else(|| installed(&EDITORS, world))
 }
 
-fn installed_editor(world: &World) -> Option<Vec<String>> {
+/// The first of these programs that is installed.
+fn installed(programs: &[&str], world: &World) -> Option<Vec<String>> {
     let directories = || std::env::split_paths(world.var("PATH").unwrap_or_default());
-    let is_installed = |name: &&str| directories().any(|dir| dir.is_absolute() && dir.join(name).is_file());
-    EDITORS.into_iter().find(is_installed).map(|name| vec![name.to_owned()])
+    let is_installed = |name: &str| directories().any(|dir| dir.is_absolute() && dir.join(name).is_file());
+    programs.iter().find(|name| is_installed(name)).map(|name| vec![(*name).to_owned()])
 }
 
 /// A directory that only its owner can read, for files that live a moment.

@@ -9,7 +9,7 @@ use super::examples;
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Sessions {
-    /// List the sessions, most recently used first
+    /// List the sessions of this project, most recently used first
     #[command(after_help = examples::SESSIONS_LIST)]
     List(SessionsListArgs),
     /// Show a conversation
@@ -78,6 +78,9 @@ pub(crate) struct MigrateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionsListArgs {
+    /// List the sessions of all projects
+    #[arg(short, long)]
+    pub(crate) all: bool,
     /// List only sessions with this tag (repeatable: with all of them)
     #[arg(short, long)]
     pub(crate) tag: Vec<String>,

@@ -33,9 +33,13 @@ pub(crate) struct Talk {
     #[arg(short, long, value_name = "FILE|URL|mcp:ENSEMBLE:URI", help_heading = headings::INPUT)]
     pub(crate) attach: Vec<String>,
 
-    /// Continue the last session
+    /// Continue the last session of this project
     #[arg(short, long = "continue", conflicts_with_all = ["session", "ephemeral"], help_heading = headings::SESSION)]
     pub(crate) continue_last: bool,
+
+    /// With -c: continue the last session of all projects
+    #[arg(long, requires = "continue_last", help_heading = headings::SESSION)]
+    pub(crate) all: bool,
 
     /// Continue this session: its id, a prefix of the id, or its name
     #[arg(long, value_name = "ID", conflicts_with = "ephemeral", help_heading = headings::SESSION)]
@@ -160,6 +164,7 @@ impl Talk {
             attach: talk.attach,
             mode: talk.mode.mode,
             continue_last: talk.continue_last,
+            of_all_projects: talk.all,
             session: talk.session,
             ephemeral: talk.ephemeral,
             max_cost: talk.max_cost,

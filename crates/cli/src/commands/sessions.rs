@@ -105,7 +105,8 @@ impl SessionCommands<'_> {
         // A fork belongs to no comparison.
         let tags = of.tags.into_iter().filter(|tag| !is_reserved_tag(tag)).collect();
         let (model, model_imported) = (of.model, of.model_imported);
-        let metadata = Metadata { name, model, model_imported, tags, ..Metadata::default() };
+        let project = sessions::project(self.world);
+        let metadata = Metadata { name, model, model_imported, tags, project, ..Metadata::default() };
         let id = new_id(now, &World::random_bytes());
         let fork = Fork { id, program: PROGRAM.to_owned(), upto: args.at, metadata };
         self.store.fork(source, fork, now).map_err(Failure::of_session)?;

@@ -37,7 +37,7 @@ fn frozen() -> TestEnv {
 #[test]
 fn a_session_is_sound_shown_and_exported() {
     let env = frozen();
-    let listed = env.run(&["sessions", "list", "--json"]).exits(0).json();
+    let listed = env.run(&["sessions", "list", "--all", "--json"]).exits(0).json();
     assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
     assert_eq!((&listed[0]["name"], &listed[0]["tags"]), (&json!("frozen"), &json!(["work"])));
     let checked = env.run(&["sessions", "check"]).exits(0);
@@ -57,7 +57,7 @@ fn a_session_with_an_interrupted_turn_continues() {
     let script = [text("It goes on.")];
     let provider = Provider::serving(Dialect::Anthropic, "anthropic", "claude-haiku-4-5", script);
     let env = provider.env(frozen());
-    let ran = env.run(&["ask", "-c", "And now?"]).exits(0);
+    let ran = env.run(&["ask", "-c", "--all", "And now?"]).exits(0);
     assert_eq!(ran.stdout, "It goes on.\n");
     let request = provider.requests()[0].to_string();
     for part in ["remember the milk", "iVBORw0KGgpV", "Wait a little.", "slow__wait", "And now?"] {

@@ -58,6 +58,7 @@ mod pages;
 mod panics;
 mod paths;
 mod probe;
+mod projects;
 mod prompts;
 mod provider_faults;
 mod records;

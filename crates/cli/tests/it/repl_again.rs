@@ -122,7 +122,8 @@ fn what_was_invoked_is_shown_in_the_next_run_too() {
     screen.shows("It is 42.");
     leaves(screen);
     let mut screen = Screen::run(&env, &["-c", "-e", "essentials"]);
-    screen.shows("last question: what is it?");
+    screen.shows("❯ what is it?");
+    screen.shows("It is 42.");
     screen.says("/show");
     screen.shows("[1] essentials.calculator success");
     screen.says("/undo");

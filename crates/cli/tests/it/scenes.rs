@@ -13,6 +13,7 @@ mod handed;
 mod looks;
 mod modes;
 mod person;
+mod resuming;
 mod saving;
 mod scrollback;
 mod shell;

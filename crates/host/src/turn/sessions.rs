@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::context::RunContext;
 use crate::failure::Failure;
+use crate::options::TurnOptions;
 use crate::world::World;
 use converse_text::safe_line;
 use converse_text::wording::tool_name;
@@ -76,7 +77,18 @@ pub fn begin(id: Uuid, now: Timestamp, context: &RunContext, world: &World) -> R
 
 /// Returns the project of sessions that begin here, as their metadata name it.
 pub fn project(world: &World) -> Option<String> {
-    world.project().map(|directory| directory.display().to_string())
+    world.project_root().map(|directory| directory.display().to_string())
+}
+
+/// Returns the session that `-c` or `--session` names; `None` without either.
+pub fn continued(options: &TurnOptions, world: &World) -> Result<Option<Uuid>, Failure> {
+    let found = match &options.session {
+        Some(text) => required(world)?.resolve(text),
+        None if !options.continue_last => return Ok(None),
+        None if options.of_all_projects => required(world)?.latest(),
+        None => required(world)?.latest_of(project(world).as_deref()),
+    };
+    Ok(found.map(Some)?)
 }
 
 /// Creates a session. If that is not possible, the conversation continues without one, and the user is warned.

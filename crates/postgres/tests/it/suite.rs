@@ -110,6 +110,12 @@ fn found(storage: &Arc<dyn Storage>) {
     assert_eq!(store.resolve(&id(3).to_string()).unwrap(), id(3));
     assert_eq!(store.resolve("last").unwrap(), id(3));
     assert_eq!(store.tagged("odd").unwrap(), [id(3)]);
+    store.describe(id(1), |metadata| metadata.project = Some("/a".into())).unwrap();
+    store.describe(id(3), |metadata| metadata.project = Some("/b".into())).unwrap();
+    let of = |project| store.latest_of(project).unwrap();
+    assert_eq!([of(Some("/a")), of(Some("/b")), of(None)], [id(1), id(3), id(2)]);
+    let none = store.latest_of(Some("/a/b")).unwrap_err();
+    assert!(matches!(&none, SessionError::NoneOfProject { project: Some(one) } if one == "/a/b"), "{none}");
     assert!(matches!(store.resolve("nobody"), Err(SessionError::NotFound(_))));
     assert!(matches!(store.resolve("0"), Err(SessionError::Ambiguous { count: 3, .. })));
     let query = Query::new(["number 2"], Within::All).unwrap();

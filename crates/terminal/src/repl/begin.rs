@@ -165,14 +165,7 @@ impl<'a> Beginning<'a> {
             return Err(Failure::usage("one-model", "a conversation uses one model")
                 .hint("`converse ask` compares several models"));
         }
-        if !options.continue_last && options.session.is_none() {
-            return Ok(None);
-        }
-        let store = sessions::required(self.world)?;
-        let id = match &options.session {
-            Some(text) => store.resolve(text)?,
-            None => store.latest()?,
-        };
+        let Some(id) = sessions::continued(options, self.world)? else { return Ok(None) };
         sessions::open(id, &self.console.context, self.world).map(Some).map_err(Failure::or_anew)
     }
 

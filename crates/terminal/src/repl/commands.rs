@@ -5,6 +5,7 @@ mod ensembles;
 mod handed;
 mod mode;
 mod model;
+mod resume;
 mod sessions;
 mod shell;
 mod tools;
@@ -61,7 +62,8 @@ impl ReplSession<'_> {
             Slash::Edit => self.edit().await?,
             Slash::Fork(message) => self.fork(message)?,
             Slash::Save(name) => self.save(name.as_deref())?,
-            Slash::Sessions(words) => self.sessions(words.as_deref().unwrap_or_default()).await?,
+            Slash::Sessions(words) => self.resume(words.as_deref().unwrap_or_default()).await?,
+            Slash::Transcript => self.transcript().await?,
             Slash::Attach(named) => self.attach(&named).await?,
             Slash::Editor => self.compose().await?,
             Slash::Copy(back) => self.copy(back).await?,

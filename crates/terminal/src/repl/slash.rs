@@ -45,8 +45,9 @@ pub(super) enum Slash {
     Fork(Option<u32>),
     Save(Option<String>),
     Export(String),
-    /// Those that hold these words.
+    /// Those of this project that hold these words; after `--all`, those of all projects.
     Sessions(Option<String>),
+    Transcript,
     Attach(Vec<String>),
     Editor,
     /// So many answers from the end; 1 is the last one.
@@ -80,6 +81,7 @@ impl Slash {
                 | Self::Edit
                 | Self::Editor
                 | Self::Sessions(_)
+                | Self::Transcript
                 | Self::Attach(_)
                 | Self::Shell(_)
         )
@@ -124,14 +126,13 @@ fn shell(command: &str, line: &str) -> Slash {
 }
 
 /// Commands of other programs, and what they are here.
-const NAMES_ELSEWHERE: [(&str, &str); 10] = [
+const NAMES_ELSEWHERE: [(&str, &str); 9] = [
     ("context", "usage"),
     ("mcp", "ensembles"),
     ("new", "clear"),
     ("permissions", "allow"),
     ("q", "quit"),
     ("reset", "clear"),
-    ("resume", "sessions"),
     ("rewind", "undo"),
     ("status", "usage"),
     ("stats", "usage"),
@@ -188,7 +189,8 @@ fn command(row: &'static Row, arguments: Option<&str>) -> Slash {
             [file] => Slash::Export(file.clone()),
             _ => wrong(),
         },
-        "sessions" => Slash::Sessions(said),
+        "resume" | "sessions" => Slash::Sessions(said),
+        "transcript" => whole(Slash::Transcript),
         "attach" => match words(said.as_deref().unwrap_or_default()) {
             named if named.is_empty() => wrong(),
             named => Slash::Attach(named),

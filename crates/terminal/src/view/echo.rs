@@ -16,6 +16,11 @@ const INDENT: &str = "  ";
 impl TerminalView {
     /// Shows text that is asked and was not typed just now, behind a prompt.
     pub fn echo(&self, words: &str) {
+        self.echo_up_to(MOST, words);
+    }
+
+    /// The same, with at most this many rows.
+    pub fn echo_up_to(&self, most: usize, words: &str) {
         if self.style().detail == Detail::Nothing {
             return;
         }
@@ -25,11 +30,11 @@ impl TerminalView {
         let room = frame.look.width.saturating_sub(INDENT.len()).max(1);
         let rows: Vec<Line> =
             text.split('\n').flat_map(|line| wrapped(&Line::toned(Tone::Dim, line), room)).collect();
-        let more = rows.len().saturating_sub(MOST);
+        let more = rows.len().saturating_sub(most);
         let sign = self.style().spelt(SIGN);
         let lead = std::iter::once(sign.as_str()).chain(std::iter::repeat(INDENT));
         let mut lines: Vec<Line> = lead
-            .zip(rows.into_iter().take(MOST))
+            .zip(rows.into_iter().take(most))
             .map(|(lead, row)| {
                 let mut line = Line::toned(Tone::Dim, lead);
                 line.append(row);

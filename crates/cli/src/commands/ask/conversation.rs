@@ -41,14 +41,11 @@ pub(super) struct Group {
 impl Sessions<'_> {
     /// What `-c` or `--session` names. The last one is all of a comparison, if it was one.
     pub(super) fn named(&self) -> Result<Named, Failure> {
-        if !self.args.continue_last && self.args.session.is_none() {
-            return Ok(Named::None);
+        let Some(last) = sessions::continued(self.args, self.world)? else { return Ok(Named::None) };
+        if self.args.session.is_some() {
+            return Ok(Named::One(last));
         }
         let store = sessions::required(self.world)?;
-        if let Some(text) = &self.args.session {
-            return Ok(Named::One(store.resolve(text)?));
-        }
-        let last = store.latest()?;
         let Metadata { tags, compared, .. } = store.metadata(last)?;
         let Some(id) = tags.iter().find_map(|tag| tag.strip_prefix(COMPARED)) else {
             return Ok(Named::One(last));

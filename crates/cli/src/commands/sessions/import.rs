@@ -9,6 +9,7 @@ use converse_session::{Document, ImportError, MAX_IMPORT_BYTES, drop_invalid_lab
 use super::{PROGRAM, SessionCommands};
 use crate::args::SessionsImportArgs;
 use converse_host::failure::{Failure, Kind};
+use converse_host::turn::sessions;
 use converse_host::world::World;
 use converse_terminal::poll_io::PollIo;
 use converse_terminal::render::output::write_stdout;
@@ -27,6 +28,9 @@ impl SessionCommands<'_> {
         let now = World::now();
         let id = new_id(now, &World::random_bytes());
         let missing = self.store.import(document, id, PROGRAM, now).map_err(Failure::of_session)?;
+        // It was made here, as far as `-c` and lists are concerned.
+        let project = sessions::project(self.world);
+        self.store.describe(id, |metadata| metadata.project = project).map_err(Failure::of_session)?;
         if !missing.is_empty() {
             self.console.warn(&format!(
                 "warning: the file lacks content of messages: {} missing",

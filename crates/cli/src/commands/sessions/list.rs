@@ -8,18 +8,22 @@ use serde_json::{Value, json};
 use super::SessionCommands;
 use crate::args::SessionsListArgs;
 use converse_host::failure::Failure;
+use converse_host::turn::sessions;
 use converse_terminal::render::output::write_stdout;
 use converse_terminal::render::table::table;
 use converse_terminal::render::transcript::minute;
 use converse_text::shorten::within_columns;
+use converse_text::wording::counted;
 use converse_text::{safe_line, width};
 
 /// The shortest form of an id, in characters: the time of creation.
 pub(super) const SHORT: usize = 13;
 /// The length of a cell, in characters.
 const LONGEST: usize = 400;
-/// The columns that are dropped on a narrow terminal, in order: tags, model, messages, time.
-const DROPPED: [usize; 4] = [4, 3, 2, 1];
+/// The columns that are dropped on a narrow terminal, in order: tags, model, messages, project, time.
+const DROPPED: [usize; 5] = [4, 3, 2, 5, 1];
+/// The column of the project, which is shown with `--all` only.
+const PROJECT: usize = 5;
 
 /// The space between two columns of a table.
 const GAP: usize = 2;
@@ -32,9 +36,16 @@ impl SessionCommands<'_> {
         let all = self.store.list().map_err(Failure::of_session)?;
         let short = short_ids(&all);
         let wanted = |summary: &&Summary| args.tag.iter().all(|tag| summary.metadata.tags.contains(tag));
+        let here = sessions::project(self.world);
         // Sessions without a message are left to `check` and `gc`.
-        let shown = all.iter().filter(|summary| !summary.hollow).filter(wanted);
-        let shown: Vec<_> = shown.take(args.limit.unwrap_or(usize::MAX)).collect();
+        let tagged = all.iter().filter(|summary| !summary.hollow).filter(wanted);
+        let (shown, elsewhere): (Vec<_>, Vec<_>) =
+            tagged.partition(|summary| args.all || summary.metadata.project == here);
+        let shown: Vec<_> = shown.into_iter().take(args.limit.unwrap_or(usize::MAX)).collect();
+        if !elsewhere.is_empty() {
+            let sessions = counted(elsewhere.len(), "session");
+            self.console.note(&format!("{sessions} of other projects: `converse sessions list --all`"));
+        }
         if args.json {
             return Ok(self.console.print_json(shown.into_iter().map(row).collect())?);
         }
@@ -42,25 +53,31 @@ impl SessionCommands<'_> {
             self.console.note("no sessions");
             return Ok(());
         }
-        let heading = ["session", "last used (UTC)", "messages", "model", "tags", "name"];
+        let heading = ["session", "last used (UTC)", "messages", "model", "tags", "project", "name"];
         let heading = heading.map(str::to_owned).to_vec();
         // Redacted before it is shortened: half a secret is not recognised.
         let clean = |cell: String| safe_line(&self.console.context.redactor.clean(&cell), LONGEST);
         let rows = shown.iter().map(|summary| cells(summary, &short).into_iter().map(clean).collect());
-        let rows: Vec<Vec<String>> = [heading].into_iter().chain(rows).collect();
+        let mut rows: Vec<Vec<String>> = [heading].into_iter().chain(rows).collect();
+        let mut dropped = DROPPED.to_vec();
+        if !args.all {
+            rows.iter_mut().for_each(|row| drop(row.remove(PROJECT)));
+            dropped.retain(|column| *column != PROJECT);
+        }
         let problems =
             shown.iter().map(|summary| summary.problem.as_ref().map(ToString::to_string).map(clean));
-        Ok(write_stdout(&listed(&rows, problems, self.columns()))?)
+        Ok(write_stdout(&listed(&rows, &dropped, problems, self.columns()))?)
     }
 }
 
 /// The table, with a line below each session that has a problem.
 fn listed(
     rows: &[Vec<String>],
+    dropped: &[usize],
     problems: impl Iterator<Item = Option<String>>,
     columns: Option<usize>,
 ) -> String {
-    let table = narrow(rows, &DROPPED, columns);
+    let table = narrow(rows, dropped, columns);
     let problems = [None].into_iter().chain(problems);
     let lines = table.lines().zip(problems).map(|(row, problem)| match problem {
         Some(problem) => format!("{row}\n  ! {problem}\n"),
@@ -110,6 +127,8 @@ fn row(summary: &Summary) -> Value {
         "words": summary.words,
         "model": summary.metadata.model,
         "tags": summary.metadata.tags,
+        // Null: none, or recorded by a version that did not know projects.
+        "project": summary.metadata.project,
         "messages": summary.canisters,
         "created": summary.created,
         "updated": summary.updated,
@@ -128,7 +147,8 @@ fn cells(summary: &Summary, count: &HashMap<String, usize>) -> Vec<String> {
     let model = metadata.model.clone().unwrap_or_default();
     // Reserved tags are not shown.
     let tags: Vec<_> = metadata.tags.iter().filter(|tag| !is_reserved_tag(tag)).cloned().collect();
-    vec![id, minute(summary.updated), messages, model, tags.join(" "), name.clone()]
+    let project = metadata.project.clone().unwrap_or_default();
+    vec![id, minute(summary.updated), messages, model, tags.join(" "), project, name.clone()]
 }
 
 #[cfg(test)]
@@ -151,12 +171,12 @@ mod tests {
             ]),
         ];
         let problem = "`/x/journal.jsonl` is damaged at line 7".to_owned();
-        let text = listed(&rows, [Some(problem.clone()), None].into_iter(), Some(60));
+        let text = listed(&rows, &[4, 3, 2, 1], [Some(problem.clone()), None].into_iter(), Some(60));
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines[2], format!("  ! {problem}"), "{text}");
         assert!(lines[1].ends_with("taxes") && lines[3].ends_with('…') && lines.len() == 4, "{text}");
         assert!(lines.iter().all(|line| line.chars().count() <= 60), "{text}");
-        assert!(listed(&rows, [None, None].into_iter(), None).ends_with("longer than that\n"));
+        assert!(listed(&rows, &[4, 3, 2, 1], [None, None].into_iter(), None).ends_with("longer than that\n"));
     }
 
     #[test]

@@ -55,7 +55,7 @@ fn a_turn() {
         // What was said last is shown to whoever goes on.
         let mut screen = Screen::of(term, &talker.env, &["-c"]);
         screen.prompts();
-        leaves(screen, manner, "last question: again");
+        leaves(screen, manner, "again");
     }
 }
 

@@ -17,6 +17,8 @@ const BEFORE_A_WORD: &[(&str, &str)] = &[
     ("/fork", "nothing is saved yet"),
     ("/compact", "nothing"),
     ("/sessions", "there is no other session"),
+    ("/resume --all", "there is no other session"),
+    ("/transcript", "there is no message yet"),
     ("/export x.md", "nothing is saved yet"),
 ];
 

@@ -1,8 +1,8 @@
-//! `/sessions`, `/fork`, `/save`, `/clear`: selects and stores the conversation.
+//! `/fork`, `/save`, `/export`, `/clear`: stores the conversation.
 
 use std::io::Write;
 
-use converse_session::{Fork, Metadata, Query, Session, Store, Summary, Uuid, Within, cuts, new_id};
+use converse_session::{Fork, Metadata, Session, Uuid, cuts, new_id};
 
 use crate::approver::asks;
 use crate::render::output::write_private;
@@ -18,44 +18,12 @@ use converse_host::world::World;
 use converse_text::safe_line;
 use converse_text::wording::counted;
 
-/// Number of listed sessions, and of messages that match a search.
+/// Number of listed places.
 const MOST: usize = 20;
-const MOST_HITS: usize = 200;
-const NAME: usize = 50;
+pub(super) const NAME: usize = 50;
 const PATH: usize = 300;
-/// Number of lines of the last answer that are shown again.
-const ANSWER: usize = 12;
 
 impl ReplSession<'_> {
-    /// Lists the last sessions, or those that contain the words, and continues the selected one.
-    pub(super) async fn sessions(&mut self, words: &str) -> Result<(), Failure> {
-        let store = sessions::required(self.world)?;
-        let found: Vec<Summary> = candidates(&store, words)?
-            .into_iter()
-            .filter(|one| Some(one.id) != self.conversation.id())
-            .take(MOST)
-            .collect();
-        if found.is_empty() {
-            self.view.note(if words.is_empty() {
-                "there is no other session"
-            } else {
-                "no session contains these words"
-            });
-            return Ok(());
-        }
-        self.view.say(self.view.table(&listed(&found)).trim_end());
-        let Some(picked) = self.read_answer("which one? (its number; Enter: none) ").await? else {
-            return Ok(());
-        };
-        let number: usize = picked.trim().parse().unwrap_or(0);
-        let Some(one) = number.checked_sub(1).and_then(|place| found.get(place)) else {
-            self.view.note("no session selected");
-            return Ok(());
-        };
-        let session = sessions::open(one.id, &self.console.context, self.world)?;
-        self.turn_to(session)
-    }
-
     /// A line from the user; `None` if there is none, or the question was interrupted.
     pub(super) async fn read_answer(&self, question: &str) -> Result<Option<String>, Failure> {
         let attended = self.attention.to_turn();
@@ -99,7 +67,8 @@ impl ReplSession<'_> {
         let now = World::now();
         let id = new_id(now, &World::random_bytes());
         let name = self.conversation.name().map(|name| format!("{name} (fork)"));
-        let metadata = Metadata { name, model: Some(self.settings.model.id.clone()), ..Metadata::default() };
+        let (model, project) = (Some(self.settings.model.id.clone()), sessions::project(self.world));
+        let metadata = Metadata { name, model, project, ..Metadata::default() };
         let program = concat!("converse ", env!("CARGO_PKG_VERSION")).to_owned();
         let upto = message.map(|number| number as usize);
         let store = sessions::cleaned(sessions::required(self.world)?, &self.console.context);
@@ -201,57 +170,9 @@ impl ReplSession<'_> {
     pub(in crate::repl) fn recalls(&self) {
         self.view.recall(self.conversation.last_turn());
     }
-
-    /// Shows the name of the continued session and its last exchange.
-    pub(in crate::repl) fn resumed(&self) {
-        self.recalls();
-        let Some(id) = self.conversation.id() else { return };
-        let count = self.conversation.transcript().as_slice().len();
-        let name =
-            self.conversation.name().map(|name| format!(" · {}", safe_line(&name, NAME))).unwrap_or_default();
-        self.view.note(&format!("session {}{name} · {}", short(id), counted(count, "message")));
-        let (asked, answer) = super::last_exchange(self.conversation.transcript().as_slice());
-        if let Some(asked) = asked {
-            self.view.note(&format!("last question: {}", safe_line(&asked, 120)));
-        }
-        match self.conversation.unanswered() {
-            0 => {}
-            count => {
-                let questions = counted(count, "unanswered question");
-                self.view.note(&format!("{questions} at its end; `/undo` removes one"));
-            }
-        }
-        if let Some(answer) = answer {
-            let beginning: Vec<&str> = answer.trim().lines().take(ANSWER).collect();
-            let more = if answer.trim().lines().count() > ANSWER { "\n…" } else { "" };
-            self.view.markdown(&format!("{}{more}", beginning.join("\n")));
-        }
-    }
-}
-
-fn candidates(store: &Store, words: &str) -> Result<Vec<Summary>, Failure> {
-    let all = store.list().map_err(Failure::of_session)?.into_iter();
-    let all: Vec<Summary> = all.filter(|one| one.problem.is_none() && one.canisters > 0).collect();
-    let Some(query) = Query::new(words.split_whitespace(), Within::All) else { return Ok(all) };
-    let hits = store.search(&query, MOST_HITS).map_err(Failure::of_session)?.hits;
-    let folded = words.to_lowercase();
-    let is_named =
-        |one: &Summary| one.metadata.name.as_ref().is_some_and(|name| name.to_lowercase().contains(&folded));
-    Ok(all.into_iter().filter(|one| is_named(one) || hits.iter().any(|hit| hit.session == one.id)).collect())
-}
-
-fn listed(found: &[Summary]) -> Vec<Vec<String>> {
-    let row = |(place, one): (usize, &Summary)| {
-        let name = one.metadata.name.clone().unwrap_or_else(|| one.words.clone());
-        let model = one.metadata.model.clone().unwrap_or_default();
-        let when = one.updated.strftime("%Y-%m-%d %H:%M").to_string();
-        vec![(place + 1).to_string(), when, one.canisters.to_string(), model, safe_line(&name, NAME)]
-    };
-    let heading = ["", "last (UTC)", "messages", "model", "name"].map(str::to_owned).to_vec();
-    [heading].into_iter().chain(found.iter().enumerate().map(row)).collect()
 }
 
 /// Returns the beginning of an id, which is unique in practice.
-fn short(id: Uuid) -> String {
+pub(super) fn short(id: Uuid) -> String {
     id.to_string().chars().take(13).collect()
 }

@@ -55,7 +55,9 @@ pub(crate) const ROWS: &[Row] = &[
     row("fork", "[N]", "Continue in a copy of this session, up to message N", Takes::Nothing),
     row("save", "[NAME]", "Save this session, with a name", Takes::Nothing),
     row("export", "FILE", "Write this session to a file (.md, .html, .json, .jsonl)", Takes::Files),
-    row("sessions", "[WORDS]", "List the sessions, or search them", Takes::Sessions),
+    row("resume", "[--all] [WORDS]", "Continue another session of this project", Takes::Sessions),
+    row("sessions", "[--all] [WORDS]", "The same as `/resume`", Takes::Sessions),
+    row("transcript", "", "Show the whole conversation in a pager", Takes::Nothing),
     row(
         "attach",
         "FILE|URL|mcp:ENSEMBLE:URI …",

@@ -1,0 +1,245 @@
+//! `/resume`, `/sessions`, `/transcript`: selects another conversation, and shows what was said.
+
+use converse_canister::Canister;
+use converse_editor::paged;
+use converse_session::{Document, Kept, Query, Store, Summary, Within};
+use jiff::Timestamp;
+
+use super::sessions::{NAME, short};
+use crate::render::output::columns;
+use crate::render::transcript::{Look, minute, text};
+use crate::repl::session::ReplSession;
+use crate::repl::{installed, internal};
+use crate::view::answers;
+use converse_host::failure::Failure;
+use converse_host::turn::sessions;
+use converse_host::world::World;
+use converse_text::safe_line;
+use converse_text::shorten::within_chars;
+use converse_text::wording::counted;
+
+/// Number of listed sessions, and of messages that match a search.
+const MOST: usize = 10;
+const MOST_HITS: usize = 200;
+/// Number of lists that one command shows, one after the other.
+const ROUNDS: usize = 50;
+/// Characters of a question and an answer in a list.
+const PREVIEW: usize = 70;
+/// Characters of the last question, and of the last answer, that are shown again.
+const EXCHANGE: usize = 256 * 1024;
+const EVERYWHERE: &str = "--all";
+
+impl ReplSession<'_> {
+    /// Lists the last sessions of this project, or those that contain the words, and continues the selected one.
+    pub(super) async fn resume(&mut self, asked: &str) -> Result<(), Failure> {
+        let store = sessions::required(self.world)?;
+        let (mut asked, mut everywhere) = (asked.to_owned(), false);
+        for _ in 0..ROUNDS {
+            everywhere |= asked.split_whitespace().any(|word| word == EVERYWHERE);
+            let words: Vec<&str> = asked.split_whitespace().filter(|word| *word != EVERYWHERE).collect();
+            let words = words.join(" ");
+            let found = self.found(&store, &words, everywhere)?;
+            if found.is_empty() {
+                self.view.note(none(&words, everywhere));
+                return Ok(());
+            }
+            self.view.say(&self.listed(&store, &found, everywhere));
+            let question = "which one? (its number, or words to search for; Enter: none) ";
+            let Some(picked) = self.read_answer(question).await? else { return Ok(()) };
+            let Ok(number) = picked.trim().parse::<usize>() else {
+                asked = picked;
+                continue;
+            };
+            let Some(one) = number.checked_sub(1).and_then(|place| found.get(place)) else { break };
+            let session = sessions::open(one.id, &self.console.context, self.world)?;
+            return self.turn_to(session);
+        }
+        self.view.note("no session selected");
+        Ok(())
+    }
+
+    fn found(&self, store: &Store, words: &str, everywhere: bool) -> Result<Vec<Summary>, Failure> {
+        let here = sessions::project(self.world);
+        let found = candidates(store, words)?.into_iter();
+        let found = found.filter(|one| everywhere || one.metadata.project == here);
+        Ok(found.filter(|one| Some(one.id) != self.conversation.id()).take(MOST).collect())
+    }
+
+    /// A table of the sessions, with the last exchange below each.
+    fn listed(&self, store: &Store, found: &[Summary], everywhere: bool) -> String {
+        let now = World::now();
+        let row = |(place, one): (usize, &Summary)| {
+            let name = one.metadata.name.clone().unwrap_or_else(|| one.words.clone());
+            let mut row = vec![(place + 1).to_string(), ago(now, one.updated), one.canisters.to_string()];
+            row.extend(
+                everywhere.then(|| safe_line(&one.metadata.project.clone().unwrap_or_default(), NAME)),
+            );
+            row.push(safe_line(&self.console.context.redactor.clean(&name), NAME));
+            row
+        };
+        let mut heading = vec!["", "last used", "messages"];
+        heading.extend(everywhere.then_some("project"));
+        heading.push("name");
+        let heading = heading.into_iter().map(str::to_owned).collect();
+        let rows: Vec<Vec<String>> = [heading].into_iter().chain(found.iter().enumerate().map(row)).collect();
+        let table = self.view.table(&rows);
+        let previews = found.iter().map(|one| self.preview(store, one));
+        let lines = table.trim_end().lines().zip([String::new()].into_iter().chain(previews));
+        lines.map(|(row, preview)| format!("{row}\n{preview}")).collect()
+    }
+
+    /// The last question and the beginning of its answer, a line each.
+    fn preview(&self, store: &Store, one: &Summary) -> String {
+        let Ok(loaded) = store.read(one.id) else { return String::new() };
+        let (asked, answer) = super::last_exchange(loaded.transcript.as_slice());
+        // Redacted before it is shortened: half a secret is not recognised.
+        let line = |sign: &str, text: String| {
+            let clean = self.console.context.redactor.clean(&text);
+            let words: Vec<&str> = clean.split_whitespace().take(PREVIEW).collect();
+            format!("     {sign} {}\n", safe_line(&words.join(" "), PREVIEW))
+        };
+        let asked = asked.map(|asked| line("❯", asked)).unwrap_or_default();
+        asked + &answer.map(|answer| line(" ", answer)).unwrap_or_default()
+    }
+
+    /// Shows the name of the continued session, and its last exchange in full.
+    pub(in crate::repl) fn resumed(&self) {
+        self.recalls();
+        let Some(id) = self.conversation.id() else { return };
+        let count = self.conversation.transcript().as_slice().len();
+        let name =
+            self.conversation.name().map(|name| format!(" · {}", safe_line(&name, NAME))).unwrap_or_default();
+        self.view.note(&format!("session {}{name} · {}", short(id), counted(count, "message")));
+        let (asked, answer) = super::last_exchange(self.conversation.transcript().as_slice());
+        if let Some(asked) = asked {
+            self.view.echo_up_to(usize::MAX, &within_chars(&asked, EXCHANGE));
+        }
+        if let Some(answer) = answer {
+            self.view.markdown(&within_chars(answer.trim(), EXCHANGE));
+        }
+        match self.conversation.unanswered() {
+            0 => {}
+            count => {
+                let questions = counted(count, "unanswered question");
+                self.view.note(&format!("{questions} at its end; `/undo` removes one"));
+            }
+        }
+    }
+
+    /// Shows the whole conversation in the user's pager, or prints it where there is none.
+    pub(super) async fn transcript(&self) -> Result<(), Failure> {
+        if self.conversation.transcript().as_slice().is_empty() {
+            return Err(Failure::usage("no-turn", "there is no message yet"));
+        }
+        let document = self.console.context.redactor.clean_session(self.document()?)?;
+        let width = columns(std::io::stdout());
+        let answers = answers(self.console, self.world, width).filter(|_| !self.view.is_plain());
+        let look = Look { terminal: true, colour: self.view.look().colour, full: true, answers };
+        let text = text(&document, look);
+        let Some(command) = pager(self.world).filter(|_| !self.view.is_plain()) else {
+            return Ok(crate::render::output::write_stdout(&text)?);
+        };
+        // Ctrl-C is the pager's while it runs.
+        let _attended = self.attention.to_turn();
+        let paging = tokio::task::spawn_blocking(move || paged(&command, &text));
+        paging.await.map_err(internal)?.map_err(|why| Failure::usage("pager", why))
+    }
+
+    /// The session as it is kept; of a conversation that is not, what was said.
+    fn document(&self) -> Result<Document, Failure> {
+        let program = concat!("converse ", env!("CARGO_PKG_VERSION"));
+        if let Some(id) = self.conversation.id() {
+            self.conversation.settled()?;
+            return sessions::required(self.world)?.document(id, program).map_err(Failure::of_session);
+        }
+        let at = World::now();
+        let kept = |canister: &Canister| Kept { at, canister: canister.clone() };
+        Ok(Document {
+            program: program.to_owned(),
+            session: String::new(),
+            created: at,
+            name: None,
+            tags: Vec::new(),
+            model: Some(self.settings.model.id.clone()),
+            usage: Default::default(),
+            cost: Default::default(),
+            condensed: None,
+            canisters: self.conversation.transcript().as_slice().iter().map(kept).collect(),
+            decisions: Vec::new(),
+            contents: Default::default(),
+        })
+    }
+}
+
+fn none(words: &str, everywhere: bool) -> &'static str {
+    match (words.is_empty(), everywhere) {
+        (true, true) => "there is no other session",
+        (true, false) => "there is no other session of this project; `/resume --all` looks in all projects",
+        (false, true) => "no session contains these words",
+        (false, false) => {
+            "no session of this project contains these words; `/resume --all WORDS` looks in all projects"
+        }
+    }
+}
+
+fn candidates(store: &Store, words: &str) -> Result<Vec<Summary>, Failure> {
+    let all = store.list().map_err(Failure::of_session)?.into_iter();
+    let all: Vec<Summary> = all.filter(|one| one.problem.is_none() && one.canisters > 0).collect();
+    let Some(query) = Query::new(words.split_whitespace(), Within::All) else { return Ok(all) };
+    let hits = store.search(&query, MOST_HITS).map_err(Failure::of_session)?.hits;
+    let folded = words.to_lowercase();
+    let is_named =
+        |one: &Summary| one.metadata.name.as_ref().is_some_and(|name| name.to_lowercase().contains(&folded));
+    Ok(all.into_iter().filter(|one| is_named(one) || hits.iter().any(|hit| hit.session == one.id)).collect())
+}
+
+/// The pager that is set, else `less` if it is installed. An empty `$PAGER` means none.
+fn pager(world: &World) -> Option<Vec<String>> {
+    match world.var("PAGER") {
+        Some(named) => {
+            let words: Vec<String> = named.split_whitespace().map(str::to_owned).collect();
+            (!words.is_empty()).then_some(words)
+        }
+        None => installed(&["less"], world),
+    }
+}
+
+/// How long ago it was; after a week, the time in UTC.
+fn ago(now: Timestamp, then: Timestamp) -> String {
+    const MINUTE: i64 = 60;
+    const HOUR: i64 = 60 * MINUTE;
+    const DAY: i64 = 24 * HOUR;
+    let seconds = now.as_second().saturating_sub(then.as_second());
+    match seconds {
+        // A clock may have been set back.
+        ..MINUTE => "just now".to_owned(),
+        MINUTE..HOUR => format!("{} min ago", seconds / MINUTE),
+        HOUR..DAY => format!("{} h ago", seconds / HOUR),
+        DAY..604_800 => format!("{} ago", counted(usize::try_from(seconds / DAY).unwrap_or(0), "day")),
+        _ => minute(then),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_relative_for_a_week() {
+        let then: Timestamp = "2026-11-22T13:30:00Z".parse().unwrap();
+        for (seconds, told) in [
+            (-5, "just now"),
+            (59, "just now"),
+            (60, "1 min ago"),
+            (3599, "59 min ago"),
+            (3600, "1 h ago"),
+            (86_399, "23 h ago"),
+            (86_400, "1 day ago"),
+            (604_799, "6 days ago"),
+            (604_800, "2026-11-22 13:30"),
+        ] {
+            let now = Timestamp::from_second(then.as_second() + seconds).unwrap();
+            assert_eq!(ago(now, then), told, "{seconds}");
+        }
+    }
+}
