@@ -48,7 +48,7 @@ fn the_last_session_of_this_project_continues_and_another_one_only_with_all() {
     assert!(alone.stderr.contains("--continue"), "{}", alone.stderr);
 
     let (ids, told) = listed(&env, "work/one/src", &[]);
-    assert_eq!(ids, [first.clone()]);
+    assert_eq!(ids, std::slice::from_ref(&first));
     assert!(told.contains("1 session of other projects: `converse sessions list --all`"), "{told}");
     let (ids, told) = listed(&env, "work/one", &["--all"]);
     assert_eq!((ids, told.as_str()), (vec![second.clone(), first.clone()], ""));
@@ -72,7 +72,7 @@ fn a_session_without_a_project_is_found_outside_of_projects_and_with_all() {
     std::fs::write(&metadata, without).unwrap();
     at(&env, "work", &["ask", "-c", "x"]).exits(2);
     assert_eq!(listed(&env, "work", &[]).0, [""; 0]);
-    assert_eq!(listed(&env, "home", &[]).0, [id.clone()]);
+    assert_eq!(listed(&env, "home", &[]).0, std::slice::from_ref(&id));
     assert_eq!(asked(&env, "home", &["-c", "again"]), id);
 }
 
