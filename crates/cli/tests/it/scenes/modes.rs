@@ -18,8 +18,8 @@ fn writes(path: &str) -> Says {
 fn told(provider: &Provider) -> String {
     let requests = provider.requests();
     let messages = requests.last().unwrap()["messages"].as_array().unwrap().clone();
-    let mut results = messages.iter().filter(|message| message["role"] == "tool");
-    results.next_back().unwrap()["content"].to_string()
+    let result = messages.iter().rfind(|message| message["role"] == "tool");
+    result.unwrap()["content"].to_string()
 }
 
 #[test]

@@ -24,9 +24,9 @@ fn a_command_runs_in_the_project_and_its_output_goes_with_the_next_message() {
     env.write("work/n", &format!("key {KEY} end\n"));
     let mut person = talking(&provider, &env);
     person.says("!ls; printf 'er%s\\n' ror >&2; cat n; rm n; exit 3");
-    person.sees("\nexit 3");
+    person.sees("`/attach -` drops it");
     let screen = person.screen();
-    for part in ["\nn\nerror\nkey [redacted] end\n", "the output goes with the next message", "`/attach -`"] {
+    for part in ["\nn\nerror\nkey [redacted] end\n", "\nexit 3\n", "the output goes with the next message"] {
         assert!(screen.contains(part), "no {part:?} in\n{screen}");
     }
     person.says("what is there?");

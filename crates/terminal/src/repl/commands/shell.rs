@@ -247,10 +247,13 @@ mod tests {
 
     #[test]
     fn of_a_long_output_both_ends_are_kept() {
-        let line = b"0123456789abcde\n";
-        let whole = kept(&vec![&line[..]; 2 * KEPT / line.len()]);
+        let line = &b"0123456789abcde\n"[..];
+        let lines = |count| std::iter::repeat_n(line, count);
+        let whole = kept(&lines(2 * KEPT / line.len()).collect::<Vec<_>>());
         assert_eq!(whole.len(), 2 * KEPT);
-        let long = kept(&[&[b"first\n"][..], &vec![&line[..]; 100_000], &[b"last\n"]].concat());
+        let ends = [&b"first\n"[..], b"last\n"];
+        let long =
+            kept(&ends[..1].iter().copied().chain(lines(100_000)).chain([ends[1]]).collect::<Vec<_>>());
         assert!(long.starts_with("first\n") && long.ends_with("\nlast\n"), "both ends");
         assert!(long.contains(" bytes are left out]\n") && long.len() < 2 * KEPT + 100, "{}", long.len());
     }
