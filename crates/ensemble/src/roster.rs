@@ -4,6 +4,7 @@
 //! ones. The loop, `ensembles call` and the MCP server share `judge`. It returns an [`Approved`] with exactly the arguments
 //! that will run, so that nothing else can run.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -15,6 +16,7 @@ use parking_lot::RwLock;
 
 use crate::ensemble::{Acceptance, ConnectError, Ensemble};
 use crate::lazy::search;
+use crate::named_path::PathUse;
 use crate::offer::Offer;
 use crate::rules::Rules;
 use crate::shared::SharedRuns;
@@ -359,6 +361,14 @@ impl Roster {
                 answered(Outcome::Refused, text, Some(judgement.rule))
             }
         }
+    }
+
+    /// Returns the file that an invocation of a built-in tool would write, as it is found now.
+    pub fn written_file(&self, invocation: &Invocation) -> Option<PathBuf> {
+        let offer = self.offer();
+        let tool = offer.find(&invocation.tool).filter(|tool| tool.builtin)?;
+        let named = tool.named_path(&invocation.arguments.object)?;
+        (named.used == PathUse::Write).then_some(named.path)
     }
 
     /// Returns the shared rules: rules that are added to them count here too.

@@ -257,6 +257,8 @@ impl<'h> Conversation<'h> {
         let _kept = contents.also(self.history.contents());
         self.history.count_anew(settings.limits);
         if let Some(journal) = self.history.journal() {
+            let roster = self.roster.for_caller(self.roster.caller());
+            journal.keep_files(move |invocation| roster.written_file(invocation), &context.redactor);
             journal.note_model(&settings.model.id);
             journal.note_replay();
         }

@@ -1,9 +1,10 @@
 //! The session as an event sink: events are on disk before the loop continues.
 
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use converse_canister::{Canister, Cost, TurnId};
+use converse_canister::{Canister, Cost, Invocation, TurnId};
 use converse_engine::{Ending, Event, Sink, SinkError};
 use converse_provider::Delta;
 use converse_session::{Body, Session, SessionError};
@@ -11,8 +12,18 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use crate::cassette::CassetteMode;
+use crate::secrets::Redactor;
 
 type Clock = fn() -> Timestamp;
+
+/// Finds the file that an invocation writes.
+type WrittenFile = Box<dyn Fn(&Invocation) -> Option<PathBuf> + Send + Sync>;
+
+/// How files are kept before they are changed. Those that hold a key are not.
+struct FileKeeper {
+    written: WrittenFile,
+    redactor: Redactor,
+}
 
 /// Time between two lines with the text of a reply that is arriving.
 const PARTIAL_EVERY: Duration = Duration::from_secs(1);
@@ -23,6 +34,7 @@ pub struct JournalSink {
     book: Mutex<Book>,
     clock: Clock,
     cassette: CassetteMode,
+    files: Mutex<Option<FileKeeper>>,
 }
 
 crate::opaque_debug!(JournalSink);
@@ -77,7 +89,36 @@ impl JournalSink {
             book: Mutex::new(Book { session, lines, arriving: None }),
             clock,
             cassette: CassetteMode::default(),
+            files: Mutex::default(),
         }
+    }
+
+    /// From now on, files that invocations are about to write are kept, unless they hold a key.
+    pub fn keep_files(
+        &self,
+        written: impl Fn(&Invocation) -> Option<PathBuf> + Send + Sync + 'static,
+        redactor: &Redactor,
+    ) {
+        if let Ok(mut files) = self.files.lock() {
+            *files = Some(FileKeeper { written: Box::new(written), redactor: redactor.clone() });
+        }
+    }
+
+    /// Keeps the files that these invocations are about to write.
+    fn keep_written(&self, invocations: &[Invocation]) -> Result<(), SinkError> {
+        let Ok(files) = self.files.lock() else { return Ok(()) };
+        let Some(FileKeeper { written, redactor }) = &*files else { return Ok(()) };
+        let may_keep = |text: &str| redactor.find_secret(text).is_none();
+        for invocation in invocations {
+            if let Some(path) = written(invocation)
+                && let Some(path) = path.to_str()
+            {
+                let mut book = self.book()?;
+                let kept = book.session.keep_file(&invocation.id, path, &may_keep, (self.clock)());
+                kept.map_err(|error| save_failed(&error))?;
+            }
+        }
+        Ok(())
     }
 
     /// For a run that may replay a cassette.
@@ -104,7 +145,9 @@ impl JournalSink {
         let unknown = || SinkError::Save("the position in the journal is unknown".to_owned());
         let to = first.and_then(|line| line.checked_sub(1)).ok_or_else(unknown)?;
         self.append([Body::Rewound { to }], true)?;
-        self.book()?.lines.truncate(canisters);
+        let mut book = self.book()?;
+        book.lines.truncate(canisters);
+        book.session.changes.rewind(to);
         Ok(())
     }
 
@@ -200,8 +243,15 @@ impl Sink for JournalSink {
                 self.append([Body::Decided { id, decision }], false)
             }
             Event::Started { invocations, has_effects } => {
+                if *has_effects {
+                    self.keep_written(invocations)?;
+                }
                 let bodies = invocations.iter().map(|invocation| Body::Started { id: invocation.id.clone() });
                 self.append(bodies, *has_effects)
+            }
+            Event::Finished { invocation, .. } => {
+                let noted = self.book()?.session.note_files(&invocation.id, (self.clock)());
+                noted.map_err(|error| save_failed(&error))
             }
             Event::Used { usage, cost, model, provider, .. } => {
                 // A replayed reply costs nothing.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{parse, sum};
+use crate::{FileChange, parse, sum};
 
 /// Limit on the levels of nesting in a line: serde_json's 128, plus the levels around a value.
 pub(crate) const MAX_DEPTH: usize = 256;
@@ -60,6 +60,8 @@ pub enum Body {
     /// if a later line goes back to one of them. Turn numbers outside the conversation may be used again. Usage stays
     /// counted. Going back to the first line is possible.
     Rewound { to: u64 },
+    /// A call is about to change a file, or has ended (with `after`).
+    Changed { change: FileChange },
     /// A comment for people.
     Note { text: String },
     /// A piece of the text of a reply that is not complete yet, from this byte of its text on. Written about once a
@@ -70,7 +72,7 @@ pub enum Body {
     Other(Map<String, Value>),
 }
 
-pub(crate) const KNOWN: [&str; 11] = [
+pub(crate) const KNOWN: [&str; 12] = [
     "opened",
     "canister",
     "decided",
@@ -80,6 +82,7 @@ pub(crate) const KNOWN: [&str; 11] = [
     "incomplete",
     "condensed",
     "rewound",
+    "changed",
     "note",
     "partial",
 ];
@@ -231,6 +234,10 @@ mod tests {
                 "Decided",
             ),
             (json!({"type": "started", "id": "inv_1_0"}), "Started"),
+            (
+                json!({"type": "changed", "change": {"id": "inv_1_0", "path": "/w/a", "before": "absent"}}),
+                "Changed",
+            ),
             (json!({"type": "used", "usage": {"input": 3, "output": 5}, "cost": 12, "model": "m"}), "Used"),
             (
                 json!({"type": "used", "usage": {"input": 3, "output": 5}, "model": "m", "provider": "p"}),

@@ -22,7 +22,7 @@
 //!   journal.jsonl      the session: one JSON object per line, append-only
 //!   metadata.toml      name, tags, model (from people), and totals for lists; may be missing or damaged
 //!   metadata.broken    unreadable metadata, kept before new metadata was written
-//!   content/<sha256>   images, documents and long texts, by digest
+//!   content/<sha256>   images, documents, long texts and files before they were changed, by digest
 //!   lock               held (flock) by the one process that may write; names that process
 //!   index              the words of the messages for the search; derived, rebuilt if missing or outdated
 //!   torn-<seq>         bytes that a crash left incomplete at the end, kept when the journal was repaired
@@ -51,6 +51,7 @@
 mod audit;
 mod blob;
 pub mod cassette;
+mod changes;
 mod check;
 mod course;
 #[cfg(test)]
@@ -98,6 +99,7 @@ pub use audit::{
     verify_files,
 };
 pub use blob::{Contents, MAX_BLOB_BYTES, digest};
+pub use changes::{FileChange, FileChanges, FileState, Restore, Standing, restores};
 pub use check::{Checked, Fault};
 pub use entry::{BadLine, Body, Entry, Header, Origin};
 pub use error::SessionError;

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use crate::course::{Course, partial_reply, unfinished_reply};
 use crate::scan::{Damage, Scan};
 use crate::stats::{full, is_own, milliseconds};
-use crate::{Body, Entry, Header, SessionError};
+use crate::{Body, Entry, FileChanges, Header, SessionError};
 
 const INTERRUPTED: &str = "interrupted: it was started and its outcome is unknown; it was not run again";
 const NOT_STARTED: &str = "not run: the session was interrupted before it started";
@@ -41,6 +41,8 @@ pub struct Loaded {
     pub paid: Cost,
     /// Invocations of the transcript that were started here; a fork has none for copied messages.
     pub started: HashSet<InvocationId>,
+    /// Files that its tools changed.
+    pub changes: FileChanges,
     /// What models get instead of the beginning: the last valid one.
     pub condensed: Option<Condensed>,
     /// The position of each canister of the transcript in the journal. Canisters of repairs have the position where they
@@ -186,6 +188,7 @@ impl Loaded {
             unpriced: false,
             paid: Cost::default(),
             started: HashSet::new(),
+            changes: FileChanges::default(),
             condensed: None,
             places: Vec::new(),
             replies: HashMap::new(),
@@ -275,6 +278,7 @@ pub(crate) fn load(scan: Scan, path: &Path) -> Result<Loaded, SessionError> {
             Body::Started { id } => {
                 loaded.started.insert(id);
             }
+            Body::Changed { change } => loaded.changes.add(place.seq, change),
             Body::Waiting { ids } => loaded.waiting = ids.into_iter().collect(),
             // A summary of more messages than there are is not valid.
             Body::Condensed { condensed } if condensed.covers <= loaded.places.len() => {

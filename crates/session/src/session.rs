@@ -10,7 +10,8 @@ use crate::files::Durability;
 use crate::storage::SessionStorage;
 use crate::tally::Tally;
 use crate::{
-    Body, Clean, Contents, Entry, Header, Journal, Loaded, Metadata, Repair, SessionError, metadata,
+    Body, Clean, Contents, Entry, FileChanges, Header, Journal, Loaded, Metadata, Repair, SessionError,
+    metadata,
 };
 
 /// Returns the id of a new session, a UUID of version 7 (RFC 9562), which sorts by time.
@@ -29,6 +30,8 @@ pub struct Session {
     /// The conversation when the session was opened, and its repairs.
     pub loaded: Loaded,
     pub contents: Contents,
+    /// Files that tools have changed, in this process or before.
+    pub changes: FileChanges,
     /// If it has no name, the user's first words become its name.
     pub metadata: Metadata,
     tally: Tally,
@@ -74,7 +77,7 @@ impl Session {
         at: Arc<dyn SessionStorage>,
         id: Uuid,
         journal: Journal,
-        loaded: Loaded,
+        mut loaded: Loaded,
         mut metadata: Metadata,
         clean: &Clean,
     ) -> Self {
@@ -82,7 +85,9 @@ impl Session {
         // An earlier version may have saved a name with secrets.
         metadata.name = metadata.name.map(|name| clean.text(&name));
         let contents = Contents::at(at.clone());
-        let mut session = Self { id, journal, loaded, contents, metadata, tally, at, fleeting: false };
+        let changes = std::mem::take(&mut loaded.changes);
+        let fleeting = false;
+        let mut session = Self { id, journal, loaded, contents, changes, metadata, tally, at, fleeting };
         session.name();
         session
     }

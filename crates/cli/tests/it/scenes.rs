@@ -14,6 +14,7 @@ mod looks;
 mod modes;
 mod person;
 mod resuming;
+mod rewind;
 mod saving;
 mod scrollback;
 mod shell;

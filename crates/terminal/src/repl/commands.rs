@@ -6,10 +6,13 @@ mod handed;
 mod mode;
 mod model;
 mod resume;
+mod rewind;
 mod sessions;
 mod shell;
 mod tools;
 mod used;
+
+use std::collections::HashSet;
 
 use converse_canister::{Canister, Content};
 use converse_config::Permission;
@@ -25,7 +28,7 @@ const KEYS: &str = "\
 Enter sends; Alt-Enter, Ctrl-J or a \\ at the end starts a new line; \"\"\" opens and closes a block.
 Tab completes; Up and Ctrl-R search the history; Ctrl-O opens $EDITOR; @FILE in a message attaches the file.
 Shift-Tab switches the permission mode: ask, read-only, accept-edits.
-Esc or Ctrl-C cancels a turn; Esc twice on an empty line goes back to an earlier message.
+Esc or Ctrl-C cancels a turn; Esc twice on an empty line goes back to an earlier message, as /rewind does.
 Ctrl-C clears the line; twice on an empty line, or Ctrl-D, quits.
 !COMMAND runs a command in the project; its output goes with the next message.
 /ENSEMBLE.PROMPT key=value … uses a prompt of an MCP server; //… sends a line that begins with a slash.";
@@ -57,7 +60,8 @@ impl ReplSession<'_> {
             Slash::Usage => self.usage(),
             Slash::Cost => self.cost(),
             Slash::Compact => self.compact().await?,
-            Slash::Undo(turns) => self.undo(turns)?,
+            Slash::Undo(turns) => self.undo(turns, &HashSet::new())?,
+            Slash::Rewind => self.go_back().await?,
             Slash::Retry => self.retry().await?,
             Slash::Edit => self.edit().await?,
             Slash::Fork(message) => self.fork(message)?,

@@ -1,7 +1,9 @@
 //! The conversation so far, and where it is kept, if it is. On disk it begins with the first message.
 
-use converse_canister::{Canister, Condensed, Content, Transcript, questions};
-use converse_session::{Session, Uuid};
+use std::collections::HashSet;
+
+use converse_canister::{Canister, Condensed, Content, InvocationId, Transcript, questions};
+use converse_session::{Contents, FileChange, Session, Uuid};
 
 use super::ran::Ran;
 use crate::console::Console;
@@ -136,6 +138,26 @@ impl<'a> ReplConversation<'a> {
         let there = self.transcript().as_slice().len();
         let ends = self.starts.iter().skip(1).copied().chain([there]);
         self.starts.iter().copied().zip(ends).filter(|(start, end)| start < end).collect()
+    }
+
+    /// The files that the tools changed in this part of the conversation, if it is kept.
+    pub(super) fn changes(&self, start: usize, end: usize) -> Vec<FileChange> {
+        let canisters = self.transcript().as_slice();
+        let part = canisters.get(start..end.min(canisters.len())).unwrap_or_default();
+        let ids: HashSet<&InvocationId> = part
+            .iter()
+            .filter_map(|one| match one {
+                Canister::Invocation(invocation) => Some(&invocation.id),
+                _ => None,
+            })
+            .collect();
+        let of = |journal: &JournalSink| journal.with(|session| session.changes.of(|id| ids.contains(id)));
+        self.journal().and_then(|journal| of(journal).ok()).unwrap_or_default()
+    }
+
+    /// Where content of the session is kept.
+    pub(super) fn contents(&self) -> Option<Contents> {
+        self.history.contents()
     }
 
     /// So many sayings at the end have no word of a model behind them; they go along with the next one.

@@ -39,6 +39,8 @@ pub(super) enum Slash {
     Compact,
     /// So many turns, at least one.
     Undo(u32),
+    /// Back to an earlier message, perhaps with its files.
+    Rewind,
     Retry,
     Edit,
     /// Up to this message, counted from 1; none: all of them.
@@ -126,14 +128,13 @@ fn shell(command: &str, line: &str) -> Slash {
 }
 
 /// Commands of other programs, and what they are here.
-const NAMES_ELSEWHERE: [(&str, &str); 9] = [
+const NAMES_ELSEWHERE: [(&str, &str); 8] = [
     ("context", "usage"),
     ("mcp", "ensembles"),
     ("new", "clear"),
     ("permissions", "allow"),
     ("q", "quit"),
     ("reset", "clear"),
-    ("rewind", "undo"),
     ("status", "usage"),
     ("stats", "usage"),
 ];
@@ -181,6 +182,7 @@ fn command(row: &'static Row, arguments: Option<&str>) -> Slash {
         "cost" => whole(Slash::Cost),
         "compact" => whole(Slash::Compact),
         "undo" => number().map_or_else(wrong, |number| Slash::Undo(number.unwrap_or(1))),
+        "rewind" => whole(Slash::Rewind),
         "retry" => whole(Slash::Retry),
         "edit" => whole(Slash::Edit),
         "fork" => number().map_or_else(wrong, Slash::Fork),

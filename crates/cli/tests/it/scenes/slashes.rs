@@ -10,6 +10,7 @@ const BEFORE_A_WORD: &[(&str, &str)] = &[
     ("/usage", "total: about"),
     ("/cost", "USD"),
     ("/undo", "there is no message yet"),
+    ("/rewind", "there is no message yet"),
     ("/retry", "there is no message yet"),
     ("/edit", "there is no message yet"),
     ("/copy", "there is no such answer"),
@@ -50,6 +51,7 @@ const AFTER_IT: &[(&str, &str)] = &[
     ("/cost", "cost unknown"),
     ("/compact", "nothing old enough"),
     ("/undo two", "write `/undo [N]`"),
+    ("/rewind 2", "takes no argument"),
     ("/fork 99", "error["),
     ("/fork", "is unchanged"),
     ("/save my words", "saved as `my words`"),
@@ -122,7 +124,7 @@ fn no_command_is_left_out() {
         count += 1;
         assert!(tried.iter().any(|one| one[1..].split(' ').next() == Some(name)), "/{name}");
     }
-    assert!(count > 24, "{shown}");
+    assert!(count > 25, "{shown}");
     person.says("/quit");
     assert_eq!(person.ends().code, 0);
 }

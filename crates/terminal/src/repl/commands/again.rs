@@ -1,6 +1,6 @@
 //! `/undo`, `/retry`, `/edit`: the last turn taken back, asked again, said differently. What its tools did stays done.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use converse_canister::{Canister, Content, InvocationId};
 use converse_config::Effects;
@@ -10,18 +10,17 @@ use crate::repl::turn::Words;
 use converse_host::failure::Failure;
 use converse_text::safe_line;
 
-/// Messages that can be gone back to.
-const MOST: usize = 20;
 /// Characters of words that are named.
 const SHOWN: usize = 60;
 
 impl ReplSession<'_> {
-    pub(super) fn undo(&mut self, turns: u32) -> Result<(), Failure> {
+    /// `restored`: calls of which nothing is left.
+    pub(super) fn undo(&mut self, turns: u32, restored: &HashSet<InvocationId>) -> Result<(), Failure> {
         for turn in 0..turns {
             if turn > 0 && self.conversation.last_start().is_none() {
                 break;
             }
-            let turn = self.taken_back()?;
+            let turn = self.taken_back(restored)?;
             self.view.note(&format!("undone: {}", named(&turn)));
             // To be said differently.
             self.editor.prefill(&words(&inputs_of(turn)));
@@ -29,30 +28,9 @@ impl ReplSession<'_> {
         Ok(())
     }
 
-    /// Lists the last messages, and undoes up to the chosen one, which is put back into the line.
-    pub(in crate::repl) async fn go_back(&mut self) -> Result<(), Failure> {
-        self.await_servers_first().await?;
-        let canisters = self.conversation.transcript().as_slice();
-        let said = self.conversation.sayings().into_iter().rev().take(MOST);
-        let turns = said.filter_map(|(start, end)| canisters.get(start..end));
-        let rows = turns.enumerate().map(|(at, turn)| vec![(at + 1).to_string(), named(turn)]);
-        let heading = ["", "message"].map(str::to_owned).to_vec();
-        let rows: Vec<Vec<String>> = [heading].into_iter().chain(rows).collect();
-        if rows.len() == 1 {
-            return Err(nothing());
-        }
-        self.view.say(self.view.table(&rows).trim_end());
-        let question = "back to which message? (its number; Enter: none) ";
-        let Some(picked) = self.read_answer(question).await? else { return Ok(()) };
-        match picked.trim().parse() {
-            Ok(turns) if (1..rows.len()).contains(&(turns as usize)) => self.undo(turns),
-            _ => Err(Failure::usage("no-such-message", "there is no message with this number")),
-        }
-    }
-
     /// The same words, and what was handed over with them.
     pub(super) async fn retry(&mut self) -> Result<(), Failure> {
-        let turn = self.taken_back()?;
+        let turn = self.taken_back(&HashSet::new())?;
         let said = inputs_of(turn);
         self.view.echo(&words(&said));
         self.turn(Words::Again(said)).await
@@ -66,24 +44,29 @@ impl ReplSession<'_> {
         }
         let before = words(&said);
         let Some(text) = self.composed(&before).await? else { return Ok(()) };
-        self.taken_back()?;
+        self.taken_back(&HashSet::new())?;
         self.view.echo(&text);
         self.turn(Words::Again(reworded(said, &text))).await
     }
 
-    fn taken_back(&mut self) -> Result<Vec<Canister>, Failure> {
-        let did = self.effects(self.conversation.last_turn());
+    fn taken_back(&mut self, restored: &HashSet<InvocationId>) -> Result<Vec<Canister>, Failure> {
+        let did = self.effects(self.conversation.last_turn(), restored);
         let turn = self.conversation.undo()?.ok_or_else(nothing)?;
         self.recalls();
+        self.tell_effects(&did);
+        Ok(turn)
+    }
+
+    /// Says which effects remain.
+    pub(super) fn tell_effects(&self, did: &BTreeSet<String>) {
         if !did.is_empty() {
             let did: Vec<&str> = did.iter().map(String::as_str).collect();
             self.view.note(&format!("effects of these tools remain: {}", did.join(", ")));
         }
-        Ok(turn)
     }
 
     /// The tools of a turn that ran and may have changed something; those that are not known any more among them.
-    fn effects(&self, turn: &[Canister]) -> BTreeSet<String> {
+    pub(super) fn effects(&self, turn: &[Canister], restored: &HashSet<InvocationId>) -> BTreeSet<String> {
         let offer = self.connected.roster.offer();
         let result = |id: &InvocationId| {
             turn.iter().find_map(|one| match one {
@@ -97,7 +80,7 @@ impl ReplSession<'_> {
             let ran = self.conversation.ran.has(&invocation.id, result(&invocation.id));
             let tool = offer.find(&invocation.tool);
             let harmless = tool.is_some_and(|tool| tool.policy.effects <= Effects::Read);
-            if ran && !harmless {
+            if ran && !harmless && !restored.contains(&invocation.id) {
                 did.insert(tool.map_or_else(|| invocation.tool.clone(), |tool| tool.qualified.clone()));
             }
         }
@@ -105,7 +88,7 @@ impl ReplSession<'_> {
     }
 }
 
-fn nothing() -> Failure {
+pub(super) fn nothing() -> Failure {
     Failure::usage("no-turn", "there is no message yet")
 }
 
@@ -125,7 +108,7 @@ fn inputs_of(turn: Vec<Canister>) -> Vec<Canister> {
 }
 
 /// All that the user said in it, in short.
-fn named(turn: &[Canister]) -> String {
+pub(super) fn named(turn: &[Canister]) -> String {
     let mut texts = Vec::new();
     let mut handed = Vec::new();
     for canister in inputs_of(turn.to_vec()) {

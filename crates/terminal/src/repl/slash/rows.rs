@@ -50,6 +50,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("cost", "", "Show the cost of this conversation", Takes::Nothing),
     row("compact", "", "Summarize the older messages to free context", Takes::Nothing),
     row("undo", "[N]", "Undo the last turn, or the last N", Takes::Nothing),
+    row("rewind", "", "Go back to an earlier message, and restore changed files", Takes::Nothing),
     row("retry", "", "Repeat the last question", Takes::Nothing),
     row("edit", "", "Undo the last turn and edit its question", Takes::Nothing),
     row("fork", "[N]", "Continue in a copy of this session, up to message N", Takes::Nothing),

@@ -1,0 +1,148 @@
+//! `/rewind`: back to an earlier message, with the files as they were then.
+
+use std::collections::HashSet;
+
+use converse_canister::{InvocationId, Origin};
+use converse_session::{FileChange, FileState, Restore, Standing, restores};
+use converse_text::safe_line;
+
+use super::again::{named, nothing};
+use crate::repl::session::ReplSession;
+use converse_host::attach::UserInput;
+use converse_host::failure::Failure;
+
+/// Messages that can be gone back to.
+const MOST: usize = 20;
+/// Characters of a list of files.
+const FILES: usize = 60;
+/// Characters of a path.
+const PATH: usize = 200;
+
+/// What is to be as it was.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Conversation,
+    Files,
+    Both,
+}
+
+impl ReplSession<'_> {
+    /// Lists the last messages with the files that were changed after each, and goes back to the chosen one, which is put
+    /// back into the line.
+    pub(in crate::repl) async fn go_back(&mut self) -> Result<(), Failure> {
+        self.await_servers_first().await?;
+        let sayings: Vec<_> = self.conversation.sayings().into_iter().rev().take(MOST).collect();
+        if sayings.is_empty() {
+            return Err(nothing());
+        }
+        let rows = sayings.iter().enumerate().map(|(at, saying)| self.saying_row(at + 1, *saying));
+        let heading = ["", "message", "changed files"].map(str::to_owned).to_vec();
+        let mut rows: Vec<Vec<String>> = [heading].into_iter().chain(rows).collect();
+        if rows.iter().skip(1).all(|row| row.last().is_none_or(String::is_empty)) {
+            rows.iter_mut().for_each(|row| row.truncate(2));
+        }
+        self.view.say(self.view.table(&rows).trim_end());
+        let question = "back to which message? (its number; Enter: none) ";
+        let Some(picked) = self.read_answer(question).await? else { return Ok(()) };
+        let turns = picked.trim().parse::<u32>().ok().filter(|turns| *turns > 0);
+        let start = turns.and_then(|turns| sayings.get(turns as usize - 1)).map(|(start, _)| *start);
+        let (Some(turns), Some(start)) = (turns, start) else {
+            return Err(Failure::usage("no-such-message", "there is no message with this number"));
+        };
+        self.rewind(turns, start).await
+    }
+
+    fn saying_row(&self, number: usize, (start, end): (usize, usize)) -> Vec<String> {
+        let turn = self.conversation.transcript().as_slice().get(start..end).unwrap_or_default();
+        let mut paths: Vec<String> = Vec::new();
+        for change in self.conversation.changes(start, end) {
+            let path = self.shown_path(&change.path);
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        vec![number.to_string(), named(turn), safe_line(&paths.join(", "), FILES)]
+    }
+
+    /// A path in the project, from there.
+    fn shown_path(&self, path: &str) -> String {
+        let inner = self.world.cwd.to_str().and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/'));
+        safe_line(inner.unwrap_or(path), PATH)
+    }
+
+    async fn rewind(&mut self, turns: u32, start: usize) -> Result<(), Failure> {
+        let changes = self.conversation.changes(start, usize::MAX);
+        let restores = restores(&changes);
+        let what = if restores.is_empty() {
+            What::Conversation
+        } else {
+            let question = "restore what? (c = the conversation, f = the files, b = both; Enter: nothing) ";
+            match self.read_answer(question).await?.as_deref().map(str::trim) {
+                Some("c") => What::Conversation,
+                Some("f") => What::Files,
+                Some("b") => What::Both,
+                None | Some("") => return Ok(()),
+                Some(_) => return Err(Failure::usage("no-such-answer", "expected `c`, `f` or `b`")),
+            }
+        };
+        if what == What::Conversation {
+            return self.undo(turns, &HashSet::new());
+        }
+        let restored = self.restore(&changes, restores, what == What::Files).await?;
+        match what {
+            What::Both => self.undo(turns, &restored),
+            _ => {
+                let since = self.conversation.transcript().as_slice().get(start..).unwrap_or_default();
+                self.tell_effects(&self.effects(since, &restored));
+                Ok(())
+            }
+        }
+    }
+
+    /// Restores files. Returns the calls of which nothing is left. `tells_model`: with the next message.
+    async fn restore(
+        &mut self,
+        changes: &[FileChange],
+        restores: Vec<Restore>,
+        tells_model: bool,
+    ) -> Result<HashSet<InvocationId>, Failure> {
+        let Some(contents) = self.conversation.contents() else { return Ok(HashSet::new()) };
+        let standing = |restore: &Restore| restore.standing(&contents);
+        let mut left: HashSet<String> = restores.iter().map(|restore| restore.path.clone()).collect();
+        let (others, mut wanted): (Vec<_>, Vec<_>) =
+            restores.into_iter().partition(|restore| standing(restore) == Standing::ChangedSince);
+        if !others.is_empty() {
+            let paths: Vec<String> = others.iter().map(|restore| self.shown_path(&restore.path)).collect();
+            self.view.say(&format!("changed by somebody else since then: {}", paths.join(", ")));
+            let answer = self.read_answer("overwrite these too? (y = yes; Enter: no) ").await?;
+            if answer.as_deref().map(str::trim) == Some("y") {
+                wanted.extend(others);
+            }
+        }
+        let mut done = Vec::new();
+        for restore in wanted {
+            let path = self.shown_path(&restore.path);
+            let is_same = standing(&restore) == Standing::Same;
+            let ran = if is_same { Ok(()) } else { restore.run(&contents) };
+            match ran {
+                Ok(()) => {
+                    left.remove(&restore.path);
+                    let verb = if restore.to == FileState::Absent { "removed" } else { "restored" };
+                    done.extend((!is_same).then(|| format!("{verb} {path}")));
+                }
+                Err(error) => self.view.say(&format!("not restored: {path}: {error}")),
+            }
+        }
+        if !done.is_empty() {
+            self.view.say(&done.join("\n"));
+        }
+        if !done.is_empty() && tells_model {
+            let text = format!("The user took back changes of files:\n{}\n", done.join("\n"));
+            let told = UserInput::of_text("restored files", &text, Origin::machine());
+            self.waiting = self.waiting.clone().and(told)?;
+        }
+        let is_left =
+            |id: &InvocationId| changes.iter().any(|change| change.id == *id && left.contains(&change.path));
+        Ok(changes.iter().map(|change| change.id.clone()).filter(|id| !is_left(id)).collect())
+    }
+}
