@@ -55,7 +55,7 @@ const AFTER_IT: &[(&str, &str)] = &[
     ("/fork 99", "error["),
     ("/fork", "is unchanged"),
     ("/save my words", "saved as `my words`"),
-    ("/sessions nobody-said-this", "no session contains these words"),
+    ("/sessions nobody-said-this", "no session of this project contains these"),
     ("/attach nothing.txt", "error[attachment]"),
     ("/attach", "write `/attach"),
     ("/editor", "error[editor]"),
