@@ -79,6 +79,8 @@ pub struct SettingsPlan {
     pub serve: BudgetPlan,
     /// Show the reasoning of models. Only from the user.
     pub show_reasoning: Option<bool>,
+    /// Send instructions of files such as `AGENTS.md`. Only from the user.
+    pub instructions: Option<bool>,
     /// Edit lines with the keys of vi. Only from the user.
     pub vi: Option<bool>,
     /// Write the audit log.
@@ -227,6 +229,7 @@ impl SettingsPlan {
             ephemeral: nearer.ephemeral.or(self.ephemeral),
             serve: nearer.serve.or(self.serve),
             show_reasoning: nearer.show_reasoning.or(self.show_reasoning),
+            instructions: nearer.instructions.or(self.instructions),
             vi: nearer.vi.or(self.vi),
             audit: nearer.audit.or(self.audit),
             sandbox: nearer.sandbox.or(self.sandbox),
@@ -284,6 +287,7 @@ impl Reader<'_, '_, '_> {
             ("timeouts", "change timeouts"),
             ("context", "change how a conversation is compacted"),
             ("show_reasoning", "choose whether reasoning is shown"),
+            ("instructions", "choose whether instructions are sent"),
             ("repl", "change how lines are edited"),
             ("audit", "turn the audit log on or off"),
             ("sandbox", "choose the sandbox of commands"),
@@ -312,6 +316,7 @@ impl Reader<'_, '_, '_> {
             ephemeral: self.switch("session", "ephemeral"),
             serve: self.file.table("serve").map(budget).unwrap_or_default(),
             show_reasoning: self.file.boolean("show_reasoning").map(|show| show.value),
+            instructions: self.file.boolean("instructions").map(|send| send.value),
             vi: self.switch("repl", "vi"),
             audit: self.switch("audit", "enabled"),
             sandbox: self.sandbox(),
@@ -328,6 +333,7 @@ impl Reader<'_, '_, '_> {
                 views: Vec::new(),
                 serve: BudgetPlan::default(),
                 show_reasoning: None,
+                instructions: None,
                 vi: None,
                 audit: None,
                 sandbox: None,

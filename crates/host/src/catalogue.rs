@@ -46,6 +46,7 @@ pub struct Catalogue {
     standing: Option<Standing>,
     /// What the project's settings say to models, and whether the user has trusted that too.
     steering: Option<Steering>,
+    instructions_trusted: bool,
     settings_trusted: bool,
     /// Notices about the project as a whole.
     notes: Vec<String>,
@@ -136,11 +137,11 @@ impl Catalogue {
             Judged::AsIfTrusted => Some(Standing::Trusted),
         };
         let project_trusted = standing == Some(Standing::Trusted);
-        let settings_trusted = match &project {
+        let (settings_trusted, instructions_trusted) = match &project {
             Ok(Some(declaration)) if steering.is_some() && judged == Judged::AsTheyStand => {
-                declaration.is_trusted_whole(world)
+                declaration.trusts_steering(world)
             }
-            _ => project_trusted,
+            _ => (project_trusted, project_trusted),
         };
         let given = ResolveInput { project_trusted, ..given };
         let resolved = resolve(&loaded.sources, &loaded.descriptors, &given);
@@ -171,6 +172,7 @@ impl Catalogue {
             project_trusted,
             standing,
             settings_trusted,
+            instructions_trusted,
             steering,
             notes,
         }
@@ -178,7 +180,7 @@ impl Catalogue {
 
     /// Returns whether the user has trusted these settings of the project, and all that it declares beside them.
     pub(crate) fn trusts(&self, steering: &Steering) -> bool {
-        self.settings_trusted && self.steering.as_ref() == Some(steering)
+        self.settings_trusted && self.steering.as_ref().is_some_and(|own| own.settings == steering.settings)
     }
 
     /// Returns whether the user trusts what the project declares; `None` if it declares nothing.
@@ -201,6 +203,11 @@ impl Catalogue {
     /// Returns what the project's settings say to models.
     pub fn steering(&self) -> Option<&Steering> {
         self.steering.as_ref()
+    }
+
+    /// Returns whether the user has trusted the instructions of the project; the rest may be trusted without.
+    pub fn trusts_instructions(&self) -> bool {
+        self.instructions_trusted
     }
 
     /// Returns files and directories that no tool may write to while these ensembles are in use.
@@ -253,7 +260,11 @@ impl Catalogue {
 
     /// Returns whether something of the project is inactive until the project is trusted.
     pub fn holds_back(&self) -> bool {
-        self.plans.iter().any(is_inert) || (self.steering.is_some() && !self.settings_trusted)
+        self.plans.iter().any(is_inert)
+            || self.steering.as_ref().is_some_and(|steering| {
+                (steering.settings.is_some() && !self.settings_trusted)
+                    || !(steering.instructions.files.is_empty() || self.instructions_trusted)
+            })
     }
 
     /// Returns the ensembles to use: the named ones, or all that are enabled. Errors in the user's own or an explicit

@@ -88,6 +88,7 @@ pub mod fetch;
 #[doc(hidden)]
 pub mod headless_consent;
 #[doc(hidden)]
+pub mod instructions;
 pub mod interrupt;
 #[doc(hidden)]
 pub mod journal;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use converse_canister::Cost;
 use converse_ensemble::Mode;
+use converse_project::Instructions;
 use converse_provider::Effort;
 
 use crate::cassette::CassetteMode;
@@ -17,6 +18,10 @@ pub struct TurnOptions {
     pub fallback: Vec<String>,
     /// Instructions for the model, or `@FILE`.
     pub system: Option<String>,
+    /// Instructions of files, which follow the system text.
+    pub instructions: Instructions,
+    /// Whether they are left out.
+    pub no_instructions: bool,
     pub preset: Option<String>,
     /// The ensembles to use; empty for all that are enabled.
     pub ensemble: Vec<String>,

@@ -315,6 +315,7 @@ impl Settings {
             Some(text) => Some(system_text(text, world)?),
             None => preset.system.clone().or_else(|| files.system.clone()),
         };
+        let system = args.instructions.below(system);
         let ensembles = match args.ensemble.as_slice() {
             [] => preset.ensembles.clone(),
             named => Some(named.to_vec()),

@@ -4,7 +4,7 @@
 //! Trust is bound to content and not to a name. The digest covers every descriptor and invoker file with its path below
 //! the project's root and the very text that was checked; hashing the disk again could see a changed file. Files of the
 //! project that its commands name are included ([`converse_ensemble::Scripts`]). `converse.toml` is included if it names a
-//! model, a system text or presets ([`Steering`]); the rest of a project's settings can only restrict. A version that gives a meaning to keys without one must change `DOMAIN`, or it would act
+//! model, a system text or presets, and so are instructions for models ([`Steering`]); the rest of a project's settings can only restrict. A version that gives a meaning to keys without one must change `DOMAIN`, or it would act
 //! on something that the user was not shown.
 
 mod digests;
@@ -15,11 +15,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use converse_canister::Digest;
 use converse_config::{Scope, SettingsPlan, SourceMap, Steer, load_settings};
+use converse_project::Instructions;
 use converse_session::digest;
 use converse_text::safe_line;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::instructions;
 use crate::settings::{PROJECT_FILE, leads_out};
 use crate::world::World;
 
@@ -47,6 +49,8 @@ pub struct Declaration {
     /// The hash without the settings, if there are settings that need trust and anything else. Trust in it holds for the
     /// ensembles alone.
     pub without_settings: Option<String>,
+    /// The hash without the instructions, if there are instructions and anything else.
+    pub without_instructions: Option<String>,
     pub files: Vec<FileDigest>,
 }
 
@@ -59,9 +63,13 @@ impl Declaration {
     ) -> Option<Self> {
         let alone = Self::of(sources, &scripts);
         let Some(settings) = settings else { return alone };
-        scripts.push(settings.file.clone());
+        let without_settings = alone.map(|alone| alone.hash);
+        scripts.extend(settings.settings.clone());
+        let without_instructions = Self::of(sources, &scripts).map(|settled| settled.hash);
+        scripts.extend(settings.instruction_files());
         let whole = Self::of(sources, &scripts)?;
-        Some(Self { without_settings: alone.map(|alone| alone.hash), ..whole })
+        let without_instructions = without_instructions.filter(|settled| *settled != whole.hash);
+        Some(Self { without_settings, without_instructions, ..whole })
     }
 
     /// Returns `None` if the project declares nothing.
@@ -88,18 +96,32 @@ impl Declaration {
             sha256: digest(text.as_bytes()).to_string(),
         };
         let files = files.iter().map(file).chain(scripts.iter().cloned()).collect();
-        Self { hash: Digest(whole.finalize().into()).to_string(), without_settings: None, files }
+        Self {
+            hash: Digest(whole.finalize().into()).to_string(),
+            without_settings: None,
+            without_instructions: None,
+            files,
+        }
     }
 
-    /// Returns whether this is the hash of the whole or of the ensembles alone.
-    fn is_of(&self, hash: &str) -> bool {
-        self.hash == hash || self.without_settings.as_deref() == Some(hash)
+    /// Returns whether the user has trusted the whole, or the ensembles alone, or all but other instructions.
+    fn is_of(&self, entry: &Entry) -> bool {
+        self.without_settings.as_ref() == Some(&entry.hash) || self.is_settled(entry)
     }
 
-    /// Returns whether the user has trusted the whole, settings included.
-    pub(crate) fn is_trusted_whole(&self, world: &World) -> bool {
-        let (Some(store), Some(root)) = (Store::of(world), world.cwd.to_str()) else { return false };
-        matches!(store.find(root), Ok(Some(entry)) if entry.hash == self.hash)
+    /// Returns whether the user has trusted the ensembles and settings, with whatever instructions.
+    fn is_settled(&self, entry: &Entry) -> bool {
+        let settled = self.without_instructions.as_ref().unwrap_or(&self.hash);
+        [&self.hash, settled].contains(&&entry.hash) || entry.without_instructions.as_ref() == Some(settled)
+    }
+
+    /// Returns whether the user has trusted the settings, and whether the instructions.
+    pub(crate) fn trusts_steering(&self, world: &World) -> (bool, bool) {
+        let (Some(store), Some(root)) = (Store::of(world), world.cwd.to_str()) else { return (false, false) };
+        match store.find(root) {
+            Ok(Some(entry)) => (self.is_settled(&entry), entry.hash == self.hash),
+            _ => (false, false),
+        }
     }
 
     /// Returns the changes since the files were trusted.
@@ -176,7 +198,7 @@ impl Standing {
         match store.find(root) {
             Err(unsound) => Self::Unsound(unsound.to_string()),
             Ok(None) => Self::Unknown,
-            Ok(Some(entry)) if declaration.is_of(&entry.hash) => Self::Trusted,
+            Ok(Some(entry)) if declaration.is_of(&entry) => Self::Trusted,
             Ok(Some(entry)) => Self::Changed(declaration.since(&entry.files)),
         }
     }
@@ -200,17 +222,32 @@ impl Standing {
 /// Returns a hint on how to trust the project.
 pub const HOW: &str = "`converse ensembles trust` shows what its ensembles declare and asks";
 
-/// The model, system text and presets that a project's settings name. They have no effect without trust.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The model, system text and presets that a project's settings name, and its instructions. They have no effect without
+/// trust.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Steering {
     pub steers: Vec<Steer>,
-    /// The file, with the text that was read.
-    pub file: FileDigest,
+    /// The settings file, with the text that was read, if it steers.
+    pub settings: Option<FileDigest>,
+    pub instructions: Instructions,
 }
 
 impl Steering {
-    /// Reads the settings of the project. Returns `None` if they only restrict, or cannot be read.
+    /// Reads the settings and the instructions of the project. Returns `None` if there are no instructions, and the settings
+    /// only restrict, or cannot be read.
     pub(crate) fn read(world: &World) -> Option<Self> {
+        let all = Self::of_settings(world).unwrap_or_default();
+        let all = Self { instructions: instructions::of_project(world), ..all };
+        (all.settings.is_some() || !all.instructions.files.is_empty()).then_some(all)
+    }
+
+    fn instruction_files(&self) -> impl Iterator<Item = FileDigest> {
+        let sha256 = |text: &str| digest(text.as_bytes()).to_string();
+        let files = self.instructions.files.iter();
+        files.map(move |file| FileDigest { path: file.path.clone(), sha256: sha256(&file.text) })
+    }
+
+    fn of_settings(world: &World) -> Option<Self> {
         let path = world.cwd.join(PROJECT_FILE);
         if leads_out(&path, &world.cwd) {
             return None;
@@ -225,8 +262,8 @@ impl Steering {
         let steers = plan.steering();
         let (_, source) = sources.iter().find(|(_, source)| source.scope == Scope::Project)?;
         let sha256 = digest(source.text.as_bytes()).to_string();
-        let file = FileDigest { path: PROJECT_FILE.to_owned(), sha256 };
-        (!steers.is_empty()).then_some(Self { steers, file })
+        let settings = Some(FileDigest { path: PROJECT_FILE.to_owned(), sha256 });
+        (!steers.is_empty()).then_some(Self { steers, settings, instructions: Instructions::default() })
     }
 
     /// Returns the keys, separated by commas.

@@ -14,9 +14,11 @@ use crate::render::output::{write_json, write_stderr, write_stdout};
 use converse_host::catalogue::Catalogue;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
-use converse_host::trust::{Changes, Declaration, Entry, Store, StoreError, Texts};
+use converse_host::trust::{Changes, Declaration, Entry, Steering, Store, StoreError, Texts};
 use converse_host::world::World;
+use converse_project::{InstructionFile, Instructions};
 use converse_text::safe_line;
+use converse_text::wording::grouped;
 
 /// Number of lines that still fit on the screen above a question.
 const SHORT: usize = 16;
@@ -55,6 +57,7 @@ struct Case {
     before: Option<Entry>,
     /// What its settings say to models.
     steers: Vec<Steer>,
+    instructions: Instructions,
     /// The user's and the shipped ones, which these may replace.
     farther: Vec<EnsemblePlan>,
 }
@@ -111,7 +114,7 @@ impl Trust<'_> {
         let none = || {
             Failure::usage(
                 "no-project-ensembles",
-                "there is nothing to trust: no ensembles in `ensembles/`, and no model, system text or presets in `converse.toml`",
+                "there is nothing to trust: no ensembles in `ensembles/`, no `AGENTS.md`, and no model, system text or presets in `converse.toml`",
             )
         };
         let declaration = catalogue.declaration()?.ok_or_else(none)?;
@@ -120,9 +123,9 @@ impl Trust<'_> {
         let root = self.root()?;
         let before = store.find(&root).map_err(|unsound| failed(unsound.into()))?;
         let farther = Catalogue::without_project(self.world).plans;
-        let steers = catalogue.steering().map(|steering| steering.steers.clone()).unwrap_or_default();
+        let Steering { steers, instructions, .. } = catalogue.steering().cloned().unwrap_or_default();
         let plans = catalogue.plans.into_iter().filter(|plan| plan.origin.scope == Scope::Project).collect();
-        Ok(Case { root, declaration, plans, before, steers, farther })
+        Ok(Case { root, declaration, plans, before, steers, instructions, farther })
     }
 
     fn confirmed(&self) -> Result<bool, Failure> {
@@ -171,6 +174,7 @@ impl Case {
         Entry {
             root: self.root.clone(),
             hash: self.declaration.hash.clone(),
+            without_instructions: self.declaration.without_instructions.clone(),
             at: World::now().to_string(),
             files: self.declaration.files.clone(),
         }
@@ -215,6 +219,12 @@ impl Case {
             text.push_str(&said);
             acts.push_str(&format!("  {said}"));
         }
+        for InstructionFile { path, text: said, .. } in &self.instructions.files {
+            let bytes = grouped(said.len() as u64);
+            let said = format!("{} instructs models ({bytes} bytes)\n", line(path));
+            text.push_str(&said);
+            acts.push_str(&format!("  {said}"));
+        }
         text.push_str(&format!("project {}\n", line(&self.root)));
         for file in &self.declaration.files {
             text.push_str(&format!("  {}  {}\n", file.sha256, line(&file.path)));
@@ -256,6 +266,7 @@ impl Case {
             "changes": self.changes(),
             "diffs": self.diffs(world),
             "settings": self.steers.iter().map(|steer| json!({ "key": steer.key, "value": steer.value })).collect::<Vec<_>>(),
+            "instructions": self.instructions.files.iter().map(|file| json!({ "path": file.path, "text": file.text })).collect::<Vec<_>>(),
             "ensembles": self.plans.iter().map(|plan| disclosure::json(plan, &outward)).collect::<Vec<_>>(),
         })
     }

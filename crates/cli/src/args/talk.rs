@@ -29,6 +29,10 @@ pub(crate) struct Talk {
     #[command(flatten)]
     pub(crate) mode: ModeArgs,
 
+    /// Leave out the instructions of AGENTS.md and similar files
+    #[arg(long, help_heading = headings::MODEL)]
+    pub(crate) no_instructions: bool,
+
     /// Attach an image, document, recording or MCP resource (repeatable)
     #[arg(short, long, value_name = "FILE|URL|mcp:ENSEMBLE:URI", help_heading = headings::INPUT)]
     pub(crate) attach: Vec<String>,
@@ -161,6 +165,7 @@ impl Talk {
         TurnOptions {
             model: talk.model,
             fallback: talk.fallback,
+            no_instructions: talk.no_instructions,
             attach: talk.attach,
             mode: talk.mode.mode,
             continue_last: talk.continue_last,

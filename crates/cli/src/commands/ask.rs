@@ -19,6 +19,7 @@ use crate::exit_code;
 use converse_host::attach::{self, PromptRequest, UserInput};
 use converse_host::catalogue::Catalogue;
 use converse_host::failure::{Failure, Kind};
+use converse_host::instructions::instructions;
 use converse_host::interrupt::Interrupt;
 use converse_host::model;
 use converse_host::options::TurnOptions;
@@ -39,10 +40,11 @@ use output::Output;
 
 /// Runs it and says how it ended; the exit code is the last word.
 pub(crate) fn run(args: &Ask, console: &Console, world: &World) -> u8 {
-    let options = args.talk.options();
+    let mut options = args.talk.options();
+    let instructed = take_instructions(&mut options, console, world);
     let run = Run { args, options: &options, console, world };
     let output = Output::new(args, console, world);
-    let mut begun = match run.begin() {
+    let mut begun = match instructed.and_then(|()| run.begin()) {
         Ok(begun) if begun.candidates.len() > 1 && !run.only_looks() => return run.compare(begun),
         Ok(begun) => begun,
         Err(failure) if run.would_compare() => return run.cannot_compare(failure),
@@ -50,6 +52,21 @@ pub(crate) fn run(args: &Ask, console: &Console, world: &World) -> u8 {
     };
     let ended = run.alone(&mut begun, &output);
     run.end(&output, begun.candidates.first(), ended.err())
+}
+
+/// Those of the user and of a trusted project, unless the user does without them.
+fn take_instructions(options: &mut TurnOptions, console: &Console, world: &World) -> Result<(), Failure> {
+    if options.no_instructions {
+        return Ok(());
+    }
+    // What the files say beyond this is read later, and reported then.
+    let (files, _) = Files::read(world).checked()?;
+    if files.instructions.unwrap_or(true) {
+        options.instructions = instructions(&Catalogue::find_named(world, &[], Some(&[])), world);
+        let told = options.instructions.warnings.iter().map(|told| format!("warning: {told}"));
+        console.warn_all(told);
+    }
+    Ok(())
 }
 
 /// The last word of a command line that was not understood, for those who read JSON.

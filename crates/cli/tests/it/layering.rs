@@ -14,6 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("converse-canister", &[]),
     ("converse-editor", &[]),
     ("converse-process", &[]),
+    ("converse-project", &[]),
     ("converse-config", &["converse-canister"]),
     ("converse-provider", &["converse-canister"]),
     ("converse-session", &["converse-canister"]),
@@ -47,6 +48,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "converse-mcp",
             "converse-postgres",
             "converse-process",
+            "converse-project",
             "converse-provider",
             "converse-session",
             // With its feature `test-fakes` alone.
@@ -65,6 +67,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "converse-host",
             "converse-mcp",
             "converse-process",
+            "converse-project",
             "converse-provider",
             "converse-session",
         ],

@@ -45,6 +45,7 @@ mod foreign;
 mod frozen;
 mod golden;
 mod hostile;
+mod instructions;
 mod layering;
 mod linking;
 mod lock;

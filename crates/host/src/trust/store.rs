@@ -25,6 +25,9 @@ pub struct Entry {
     pub root: String,
     /// SHA-256 of everything that it declared, in lower-case hex.
     pub hash: String,
+    /// The same without its instructions, if it had some and anything else. Trust in that outlasts other instructions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_instructions: Option<String>,
     /// Time in RFC 3339.
     pub at: String,
     pub files: Vec<FileDigest>,
@@ -162,7 +165,13 @@ mod tests {
 
     fn entry(root: &str, digit: &str) -> Entry {
         let files = vec![FileDigest { path: "ensembles/a.toml".into(), sha256: digit.repeat(64) }];
-        Entry { root: root.into(), hash: digit.repeat(64), at: "2026-11-20T00:00:00Z".into(), files }
+        Entry {
+            root: root.into(),
+            hash: digit.repeat(64),
+            without_instructions: None,
+            at: "2026-11-20T00:00:00Z".into(),
+            files,
+        }
     }
 
     fn mode(path: &std::path::Path) -> u32 {

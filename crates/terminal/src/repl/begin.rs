@@ -27,6 +27,7 @@ use converse_host::attach::{Bounds, UserInput};
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
 use converse_host::failure::Failure;
+use converse_host::instructions::instructions;
 use converse_host::model;
 use converse_host::options::TurnOptions;
 use converse_host::sampler::Models;
@@ -40,7 +41,7 @@ use converse_text::{safe, safe_line};
 const SERVERS: usize = 3;
 
 /// Runs it from the first word to the last.
-pub fn run(options: TurnOptions, console: &Console, world: &World) -> Result<(), Failure> {
+pub fn run(mut options: TurnOptions, console: &Console, world: &World) -> Result<(), Failure> {
     if world.stdin != Input::Terminal || !world.stdout_tty {
         return Err(Failure::usage(
             "no-terminal",
@@ -63,6 +64,10 @@ pub fn run(options: TurnOptions, console: &Console, world: &World) -> Result<(),
         Some(session) => beginning.session_model(session, &options)?,
         None => None,
     };
+    if !options.no_instructions && files.instructions.unwrap_or(true) {
+        options.instructions = instructions(&catalogue, world);
+        console.warn_all(options.instructions.warnings.iter().map(|told| format!("warning: {told}")));
+    }
     let settings = Settings::resolve(&options, None, None, &files, session_model.as_deref(), world)?;
     require_key(&settings)?;
     catalogue.select(settings.ensembles.as_deref())?;

@@ -33,6 +33,14 @@ Ctrl-C clears the line; twice on an empty line, or Ctrl-D, quits.
 !COMMAND runs a command in the project; its output goes with the next message.
 /ENSEMBLE.PROMPT key=value … uses a prompt of an MCP server; //… sends a line that begins with a slash.";
 
+/// What `/init` asks for.
+const INIT: &str = "\
+Look at this project with your tools for files: its README, its build and test configuration, its directories and a few \
+source files. Then write a file AGENTS.md in the working directory, with instructions for coding agents that work here. \
+Say how to build, how to run all tests and a single one, and how to check style; the structure of the code as far as it \
+is not obvious; conventions that differ from common practice. State only what you have read. Write at most 60 lines of \
+Markdown, without generic advice. If AGENTS.md exists by then, do not replace it.";
+
 impl ReplSession<'_> {
     /// Does what a line says.
     pub(super) async fn does(&mut self, line: &str) -> Result<Then, Failure> {
@@ -58,6 +66,7 @@ impl ReplSession<'_> {
             Slash::Deny(pattern) => self.permit(pattern.as_deref(), Permission::Deny)?,
             Slash::Mode(name) => self.mode(name.as_deref())?,
             Slash::Usage => self.usage(),
+            Slash::Init => self.init().await?,
             Slash::Cost => self.cost(),
             Slash::Compact => self.compact().await?,
             Slash::Undo(turns) => self.undo(turns, &HashSet::new())?,
@@ -90,6 +99,20 @@ impl ReplSession<'_> {
         let rows: Vec<Vec<String>> =
             ROWS.iter().map(|row| vec![format!("/{}", row.usage()), row.help.to_owned()]).collect();
         self.view.say(&format!("{}\n{KEYS}", self.view.table(&rows)));
+    }
+
+    /// Asks the model to write instructions for the project. What is there already is not replaced.
+    async fn init(&mut self) -> Result<(), Failure> {
+        let path = self.world.cwd.join("AGENTS.md");
+        if path.symlink_metadata().is_ok() {
+            return Err(Failure::usage(
+                "exists",
+                "AGENTS.md exists: ask for the changes that you want in it",
+            ));
+        }
+        self.view.note("the model looks at the project and writes AGENTS.md; `/undo` takes the request back");
+        let said = self.handed_over(INIT.to_owned(), Vec::new()).await?;
+        self.turn(Words::UserInput(Box::new(said))).await
     }
 
     /// A prompt of a server, with what is attached.

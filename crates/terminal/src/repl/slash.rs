@@ -35,6 +35,8 @@ pub(super) enum Slash {
     /// The name of a mode; none: say which it is.
     Mode(Option<String>),
     Usage,
+    /// The model writes instructions for the project.
+    Init,
     Cost,
     Compact,
     /// So many turns, at least one.
@@ -128,8 +130,7 @@ fn shell(command: &str, line: &str) -> Slash {
 }
 
 /// Commands of other programs, and what they are here.
-const NAMES_ELSEWHERE: [(&str, &str); 8] = [
-    ("context", "usage"),
+const NAMES_ELSEWHERE: [(&str, &str); 7] = [
     ("mcp", "ensembles"),
     ("new", "clear"),
     ("permissions", "allow"),
@@ -178,7 +179,8 @@ fn command(row: &'static Row, arguments: Option<&str>) -> Slash {
         "allow" => Slash::Allow(said),
         "deny" => Slash::Deny(said),
         "mode" => Slash::Mode(said),
-        "usage" => whole(Slash::Usage),
+        "usage" | "context" => whole(Slash::Usage),
+        "init" => whole(Slash::Init),
         "cost" => whole(Slash::Cost),
         "compact" => whole(Slash::Compact),
         "undo" => number().map_or_else(wrong, |number| Slash::Undo(number.unwrap_or(1))),

@@ -20,6 +20,8 @@ const BEFORE_A_WORD: &[(&str, &str)] = &[
     ("/sessions", "there is no other session"),
     ("/resume --all", "there is no other session"),
     ("/transcript", "there is no message yet"),
+    ("/context", "total: about"),
+    ("/init x", "takes no argument"),
     ("/export x.md", "nothing is saved yet"),
 ];
 

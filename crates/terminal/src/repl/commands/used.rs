@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use converse_engine::{CondenseOutcome, Ledger, Part};
+use converse_project::{InstructionFile, Origin};
 use futures_util::FutureExt as _;
 
 use crate::repl::session::ReplSession;
@@ -10,13 +11,22 @@ use crate::repl::turn::with_stop_notice;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
 use converse_host::turn;
+use converse_text::safe_line;
 use converse_text::wording::{grouped, tool_name};
+
+/// Maximum characters of a path.
+const PATH: usize = 300;
 
 impl ReplSession<'_> {
     /// What fills the next request, and what all of them took.
     pub(super) fn usage(&mut self) {
         let filled = self.filled();
         self.view.say(&shown(&filled, |rows| self.view.table(rows)));
+        for InstructionFile { origin, path, text } in &self.options.instructions.files {
+            let whose = if *origin == Origin::User { "your" } else { "the project's" };
+            let (path, bytes) = (safe_line(path, PATH), grouped(text.len() as u64));
+            self.view.say(&format!("in the system text: {whose} {path}, {bytes} bytes"));
+        }
         self.view.say(&self.tally.tokens());
         self.view.note(&format!("permission mode: {} (`/mode`)", self.mode_name()));
     }
