@@ -19,7 +19,7 @@ use crate::exit_code;
 use converse_host::attach::{self, PromptRequest, UserInput};
 use converse_host::catalogue::Catalogue;
 use converse_host::failure::{Failure, Kind};
-use converse_host::instructions::instructions;
+use converse_host::instructions::instructions_alone;
 use converse_host::interrupt::Interrupt;
 use converse_host::model;
 use converse_host::options::TurnOptions;
@@ -62,7 +62,7 @@ fn take_instructions(options: &mut TurnOptions, console: &Console, world: &World
     // What the files say beyond this is read later, and reported then.
     let (files, _) = Files::read(world).checked()?;
     if files.instructions.unwrap_or(true) {
-        options.instructions = instructions(&Catalogue::find_named(world, &[], Some(&[])), world);
+        options.instructions = instructions_alone(world);
         let told = options.instructions.warnings.iter().map(|told| format!("warning: {told}"));
         console.warn_all(told);
     }
