@@ -99,24 +99,25 @@ fn run() -> u8 {
 /// Returns the world with the database of the sessions, if the command uses sessions and the user has one.
 fn with_store(cli: &args::Cli, world: World) -> Result<World, Failure> {
     let flag = cli.store.as_deref();
-    let command = match &cli.command {
+    let uses_sessions = match &cli.command {
         Command::Ask(_)
         | Command::Repl(_)
         | Command::Sessions(_)
         | Command::Stats(_)
-        | Command::Explain(_) => {
-            return Ok(World { database: database::configured(flag, &world)?, ..world });
-        }
-        Command::Batch(_) => "batch",
-        Command::Web(_) => "web",
-        Command::Serve(args) if args.http.is_some() => "serve --http",
-        _ if flag.is_some() => {
-            let message = "this command uses no sessions, so it takes no `--store`";
-            return Err(Failure::usage("store-unsupported", message).hint("leave out `--store`"));
-        }
-        _ => return Ok(world),
+        | Command::Explain(_)
+        | Command::Batch(_)
+        | Command::Web(_) => true,
+        Command::Serve(args) => args.http.is_some(),
+        _ => false,
     };
-    database::require_files(flag, command, &world).map(|()| world)
+    if uses_sessions {
+        return Ok(World { database: database::configured(flag, &world)?, ..world });
+    }
+    if flag.is_some() {
+        let message = "this command uses no sessions, so it takes no `--store`";
+        return Err(Failure::usage("store-unsupported", message).hint("leave out `--store`"));
+    }
+    Ok(world)
 }
 
 /// What a test wants of a run besides: a log of everything in the directory that `CONVERSE_TEST_LOG` names, and a bug,

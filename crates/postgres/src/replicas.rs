@@ -1,7 +1,7 @@
 //! What servers with the same database share: turns, heartbeats, and messages that there is more to read.
 //!
 //! A connection of its own listens for messages and has the heartbeat. An idle server sends one statement in 3.3 seconds:
-//! it renews the heartbeat, and returns the turns of processes that are gone and those of its own that are to be cancelled.
+//! it renews the heartbeat, and returns the turns of processes that are gone, and its own to see which are to be cancelled.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -24,29 +24,30 @@ use crate::storage::unreadable;
 const MAX_WAITING: usize = 4096;
 /// Time between two attempts to connect.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Turns of lost processes that one heartbeat returns.
-const MAX_LOST: i64 = 64;
+/// Turns that one heartbeat returns.
+const MAX_TURNS: i64 = 100_000;
 
 /// The channel of the messages.
 const LISTEN: &str = "LISTEN converse";
 const NOTIFY: &str = "SELECT pg_notify('converse', payload) FROM unnest($1) AS payload";
 
-/// Renews the heartbeat, ends the turns of this process that it does not run any more, and returns what is to be done.
-/// Whoever holds the lease of a session still writes: its turn is not lost yet.
+/// Renews the heartbeat, and returns the turns of this process and those that are lost. Whoever holds the lease of a session
+/// still writes: its turn is not lost yet.
 const BEAT: &str = "WITH beat AS (
         INSERT INTO converse.processes (id, expires)
         VALUES ($1, clock_timestamp() + make_interval(secs => $2))
         ON CONFLICT (id) DO UPDATE SET expires = excluded.expires),
-    ended AS (
-        UPDATE converse.turns SET process = NULL WHERE process = $1 AND NOT session = ANY($3)),
     old AS (DELETE FROM converse.processes WHERE expires < clock_timestamp() - interval '1 day' AND id <> $1)
-    SELECT t.owner, t.session, t.process FROM converse.turns AS t
+    SELECT t.owner, t.session, t.process, t.cancelled FROM converse.turns AS t
     LEFT JOIN converse.processes AS p ON p.id = t.process
     LEFT JOIN converse.sessions AS s ON s.id = t.session
-    WHERE t.process IS NOT NULL AND CASE WHEN t.process = $1 THEN t.cancelled ELSE
-        (p.id IS NULL OR p.expires <= clock_timestamp())
-        AND (s.expires IS NULL OR s.expires <= clock_timestamp()) END
-    LIMIT $4";
+    WHERE t.process = $1 OR t.process IS NOT NULL
+        AND (p.id IS NULL OR p.expires <= clock_timestamp())
+        AND (s.expires IS NULL OR s.expires <= clock_timestamp())
+    LIMIT $3";
+
+const END_FORGOTTEN: &str =
+    "UPDATE converse.turns SET process = NULL WHERE process = $1 AND session = ANY($2)";
 
 const BEGIN: &str = "INSERT INTO converse.turns (session, owner, run, process) VALUES ($1, $2, $3, $4)
     ON CONFLICT (session) DO UPDATE
@@ -115,6 +116,8 @@ impl Member {
             if let Err(error) = self.listen().await {
                 tracing::warn!(%error, "this server is cut off from the others until the database answers");
             }
+            // What it could not tell.
+            self.tell_later(News::Anything);
             sleep(PAUSE).await;
         }
     }
@@ -132,9 +135,10 @@ impl Member {
         self.hear(News::Anything);
         let mut beats = interval(self.lease / crate::connection::RENEWALS);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut forgotten = BTreeSet::new();
         loop {
             tokio::select! {
-                _ = beats.tick() => self.beat(&live).await?,
+                _ = beats.tick() => forgotten = self.beat(&live, &forgotten).await?,
                 () = self.told.notified() => self.tell(&live).await?,
             }
         }
@@ -149,25 +153,37 @@ impl Member {
         Ok(timeout(most, answer).await.map_err(|_| Failed::NoAnswer)??)
     }
 
-    async fn beat(&self, live: &Live) -> Result<(), Failed> {
-        let running: Vec<Uuid> = self.running.lock().iter().copied().collect();
-        let params: [Param; 4] = [
-            uuid(self.process),
-            seconds(self.lease.as_secs_f64()),
-            (Box::new(running), Type::UUID_ARRAY),
-            int(MAX_LOST),
-        ];
+    /// Renews the heartbeat. Turns whose end could not be noted are ended when they are found for the second time: one that
+    /// has just begun or ended may be found once. Returns those that were found for the first time.
+    async fn beat(&self, live: &Live, forgotten: &BTreeSet<Uuid>) -> Result<BTreeSet<Uuid>, Failed> {
+        let params = [uuid(self.process), seconds(self.lease.as_secs_f64()), int(MAX_TURNS)];
         let began = Instant::now();
         let rows = self.answered(live.client.query_typed(BEAT, &borrowed(&params))).await?;
         *self.beat.lock() = Some(began);
+        let (mut found, running) = (BTreeSet::new(), self.running.lock().clone());
         for row in rows {
             let (owner, session, process) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-            self.hear(match process == self.process {
-                true => News::Cancelled { owner, session },
-                false => News::Lost { owner, session, process },
-            });
+            if process != self.process {
+                self.hear(News::Lost { owner, session, process });
+            } else if !running.contains(&session) {
+                found.insert(session);
+            } else if row.try_get(3)? {
+                self.hear(News::Cancelled { owner, session });
+            }
         }
-        Ok(())
+        let again: Vec<Uuid> = found.intersection(forgotten).copied().collect();
+        if !again.is_empty() {
+            let params: [Param; 2] = [uuid(self.process), (Box::new(again), Type::UUID_ARRAY)];
+            self.answered(live.client.execute_typed(END_FORGOTTEN, &borrowed(&params))).await?;
+            // Those who follow them look at everything.
+            self.tell_later(News::Anything);
+        }
+        Ok(found)
+    }
+
+    fn tell_later(&self, news: News) {
+        keep(&mut self.to_tell.lock(), news);
+        self.told.notify_one();
     }
 
     async fn tell(&self, live: &Live) -> Result<(), Failed> {
@@ -242,17 +258,16 @@ impl Replicas for PostgresReplicas {
     }
 
     fn announce(&self, news: News) {
-        keep(&mut self.member.to_tell.lock(), news);
-        self.member.told.notify_one();
+        self.member.tell_later(news);
     }
 
     fn begin(&self, owner: &str, session: Uuid, run: &str) -> io::Result<bool> {
-        // Before the row: a heartbeat in between would end the turn.
+        // Before the row: a heartbeat would take it for one that was forgotten.
         let is_free = self.member.running.lock().insert(session);
         let params = vec![uuid(session), text(owner), text(run), uuid(self.process())];
         let begun = self.database.execute(BEGIN, params).map(|rows| rows > 0);
         if is_free && !matches!(begun, Ok(true)) {
-            // If the row is there although the answer was lost, the next heartbeat ends it.
+            // If the row is there although the answer was lost, a heartbeat ends it.
             self.member.running.lock().remove(&session);
         }
         begun

@@ -26,8 +26,11 @@ use converse_config::SettingsPlan;
 use converse_ensemble::{ConnectError, Roster, Rules};
 use converse_gateway::{Principal, Upstreams};
 use converse_host::TurnOptions;
+use converse_host::failure::Failure;
 use converse_host::secrets::Redactor;
 use converse_host::world::World;
+use converse_session::new_id;
+use converse_session::storage::{RecordFiles, Records, Replicas};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use http::header::{ALLOW, CACHE_CONTROL, HeaderName};
@@ -35,6 +38,7 @@ use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use self::agents::Agents;
@@ -113,6 +117,10 @@ pub struct Front {
     turns: Turns,
     world: Arc<World>,
     worlds: Mutex<HashMap<Principal, Arc<World>>>,
+    /// The other servers with the same database; `None` if sessions are files.
+    replicas: Option<Arc<dyn Replicas>>,
+    /// They have news.
+    news: Arc<Notify>,
     channels: Channels,
     streams: Arc<Shares>,
     live_responses: LiveResponses,
@@ -141,7 +149,11 @@ impl std::fmt::Debug for Front {
 
 impl Front {
     /// Returns the front, and the queue that must be [run](TurnQueue::run) until `stop`.
-    pub fn new(parts: FrontParts<'_>, stop: CancellationToken) -> (Arc<Self>, TurnQueue) {
+    ///
+    /// # Errors
+    ///
+    /// The servers with the same database cannot be joined, for want of a thread.
+    pub fn new(parts: FrontParts<'_>, stop: CancellationToken) -> Result<(Arc<Self>, TurnQueue), Failure> {
         let FrontParts {
             options,
             world,
@@ -157,6 +169,8 @@ impl Front {
         } = parts;
         let (turns, queue) = TurnQueue::new(options.max_turns, stop);
         let world = Arc::new(world.clone());
+        let news = Arc::new(Notify::new());
+        let replicas = joined(&world, &news)?;
         let agents = Agents::new(files, turn, Arc::clone(&world), roster, rules);
         let front = Self {
             options,
@@ -164,6 +178,8 @@ impl Front {
             turns,
             world,
             worlds: Mutex::default(),
+            replicas,
+            news,
             channels: Channels::default(),
             streams: Shares::new(MAX_FOLLOWED.saturating_add(options.max_turns), usize::MAX),
             live_responses: LiveResponses::default(),
@@ -180,7 +196,12 @@ impl Front {
             renderers,
             markdown: renderers.fragment,
         };
-        (Arc::new(front), queue)
+        Ok((Arc::new(front), queue))
+    }
+
+    /// Returns whether the database of the sessions answers, if there is one. Asks nobody.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.replicas.as_ref().is_none_or(|replicas| replicas.is_connected())
     }
 
     /// Takes over other settings, and the rules of the roster as they are now. Turns that run keep what they began with.
@@ -271,7 +292,8 @@ impl Front {
         let world = worlds.entry(principal.clone()).or_insert_with(|| {
             let data: Option<PathBuf> =
                 self.world.data_dir().map(|dir| dir.join("principals").join(digest.as_ref()));
-            Arc::new(World { data, ..World::clone(&self.world) })
+            let database = self.world.database.as_ref().and_then(|database| database.of_owner(digest));
+            Arc::new(World { data, database, ..World::clone(&self.world) })
         });
         Arc::clone(world)
     }
@@ -299,6 +321,22 @@ impl Front {
             NoPlace::Stopping => ApiError::unavailable(Some(RETRY_SECONDS), "the server is shutting down"),
         })
     }
+}
+
+/// Joins the other servers with the same database.
+fn joined(world: &World, news: &Arc<Notify>) -> Result<Option<Arc<dyn Replicas>>, Failure> {
+    let Some(database) = &world.database else { return Ok(None) };
+    let process = new_id(World::now(), &World::random_bytes());
+    let news = Arc::clone(news);
+    let joined = database.join(process, Arc::new(move || news.notify_one()));
+    joined.map_err(|error| converse_host::runtime::denied("store", &error))
+}
+
+/// Returns the small values of a principal: in the database of its sessions, or files beside them. `None` without a home.
+fn records_of(world: &World) -> Option<Arc<dyn Records>> {
+    let in_database = world.database.as_ref().and_then(|database| database.records());
+    let files = || Some(Arc::new(RecordFiles::new(world.data_dir()?)) as Arc<dyn Records>);
+    in_database.or_else(files)
 }
 
 /// Runs work that waits for the disk beside the turns; `None` if it crashed. It is done to its end also if the client

@@ -173,7 +173,7 @@ pub async fn listen<H>(
 {
     let HttpOptions { access, hosts, front, metrics, sessions, drain, limits } = options;
     let bodies = Shares::new(limits.bodies_of_principal, limits.bodies);
-    let (stopping, counting) = (stop.clone(), Arc::clone(&counters));
+    let (stopping, counting, for_metrics) = (stop.clone(), Arc::clone(&counters), front.clone());
     let state = HttpState { access, hosts, front, bodies, counters: counting, stop: stopping, limits };
     let sessions = sessions.and_then(|limits| Sessions::new(limits, Arc::clone(&counters)));
     let router = Router::for_tools(state, handlers, sessions.as_ref(), metrics.is_none());
@@ -181,7 +181,7 @@ pub async fn listen<H>(
     let metrics_task = metrics.map(|listener| {
         let limits = Limits { connections: limits.connections.min(METRICS_CONNECTIONS), ..limits };
         let connections = Connections::new(limits, Arc::clone(&counters));
-        let (router, over) = (Router::<H>::for_metrics(counters, stop.clone()), over.clone());
+        let (router, over) = (Router::<H>::for_metrics(counters, for_metrics, stop.clone()), over.clone());
         // The health check must report the draining, so this listener stays until the end.
         tokio::spawn(async move { connections.serve(listener, router, over, Duration::ZERO).await })
     });

@@ -122,7 +122,7 @@ impl Serving<'_> {
             budget: files.serve,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        let front = self.front(&connected, upstreams, files, wiring.rules(Vec::new()));
+        let front = self.front(&connected, upstreams, files, wiring.rules(Vec::new()))?;
         let mut reloader = Reloader::new(reload, now, &lockfiles);
         let served = self.served(&connected, parts, &mut reloader, contents, transport, front).await;
         // Concurrently: a client that does not read and a log that cannot be written must not delay the servers.
@@ -157,7 +157,13 @@ impl Serving<'_> {
             }
         };
         let (routes, queue) = front.unzip();
-        let (begun, reloaded) = (routes.clone(), routes.clone());
+        let (begun, reloaded, following) = (routes.clone(), routes.clone(), routes.clone());
+        let others = async {
+            match following {
+                Some(front) => front.follow_others().await,
+                None => std::future::pending().await,
+            }
+        };
         let turns = async {
             if let (Some(queue), Some(front)) = (queue, begun) {
                 gateway.upstreams().settled().await;
@@ -178,7 +184,8 @@ impl Serving<'_> {
             }
         };
         let reloads = reloader.run(connected, &gateway, reloaded.as_deref(), self.hangup);
-        let kept = async { tokio::join!(news, reloads, connected.keep_open(), gateway.follow_upstreams()) };
+        let kept =
+            async { tokio::join!(news, others, reloads, connected.keep_open(), gateway.follow_upstreams()) };
         tokio::select! {
             served = served => served,
             _ = kept => Ok(()),
@@ -192,7 +199,7 @@ impl Serving<'_> {
         upstreams: Upstreams,
         files: SettingsPlan,
         rules: Rules,
-    ) -> Option<(Arc<Front>, TurnQueue)> {
+    ) -> Result<Option<(Arc<Front>, TurnQueue)>, Failure> {
         let routes = &self.args.routes;
         let options = FrontOptions {
             openai: routes.openai,
@@ -223,7 +230,8 @@ impl Serving<'_> {
             redactor,
             renderers,
         };
-        (options.openai || options.api).then(|| Front::new(parts, self.interrupt.token.clone()))
+        let is_served = options.openai || options.api;
+        is_served.then(|| Front::new(parts, self.interrupt.token.clone())).transpose()
     }
 
     /// Serves one client. After a signal, its open calls are answered, and the run succeeds.

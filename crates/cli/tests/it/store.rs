@@ -44,6 +44,14 @@ fn a_conversation_is_kept_in_a_database_and_moves_both_ways() {
     let stats = env.run(&["stats", "--json", "--store", &url]).exits(0).json();
     assert_eq!(stats["total"]["turns"], 2, "{stats}");
     env.run(&["sessions", "check", "--store", &url]).exits(0);
+    // A batch keeps its sessions there too.
+    let other = server.database().unwrap();
+    env.write("work/in.jsonl", "{\"id\":\"a\",\"prompt\":\"What is 15% of 2500?\"}\n");
+    let batch = ["batch", "in.jsonl", "-m", "understudy", "--save-sessions", "--store", &other];
+    let saved = env.run(&batch).exits(0).records()[0]["session"].clone();
+    let listed = env.run(&["sessions", "list", "--json", "--store", &other]).exits(0).json();
+    assert!(saved.is_string() && listed[0]["session"] == saved, "{listed}");
+    assert!(!files.exists());
 
     // By the settings, and to files.
     settings(&env, &format!("[store]\nurl = \"{url}\"\n"));
@@ -98,10 +106,7 @@ fn what_cannot_be_used_is_refused_and_shows_no_password() {
 
     settings(&env, "[store]\nurl = \"postgres://me:canary@db/converse\"\n");
     refused(&["sessions", "list"], 3, "error[secret-in-file]");
-    settings(&env, "[store]\nurl = \"postgres://me@db/converse\"\n");
-    for command in [&["web"][..], &["serve", "--http", "127.0.0.1:0"], &["batch", "input.jsonl"]] {
-        refused(command, 2, "error[store-unsupported]");
-    }
+    refused(&["serve", "--store", "postgres://db/x"], 2, "error[store-unsupported]");
     // It is for users alone.
     settings(&env, "");
     fs::write(env.path("work/converse.toml"), "[store]\nurl = \"postgres://evil/converse\"\n").unwrap();

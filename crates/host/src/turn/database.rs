@@ -82,14 +82,3 @@ fn private(path: &Path) -> String {
 }
 
 const MAX_PASSFILE_BYTES: u64 = 1024 * 1024;
-
-/// Refuses a command that keeps sessions in files alone.
-pub fn require_files(flag: Option<&str>, command: &str, world: &World) -> Result<(), Failure> {
-    let Some(_) = configured(flag, world)? else { return Ok(()) };
-    let message = format!("`{command}` does not keep sessions in a database yet");
-    let failure = Failure::usage("store-unsupported", message);
-    Err(match flag {
-        Some(_) => failure.hint("leave out `--store`"),
-        None => failure.hint("to keep its sessions in files, remove `[store]` from your `config.toml`"),
-    })
-}

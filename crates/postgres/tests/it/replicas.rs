@@ -7,6 +7,7 @@ use std::time::Duration;
 use converse_postgres::Postgres;
 use converse_session::storage::{News, RecordKind, RecordUsage, Replicas, Storage};
 use converse_session::{SessionError, Store, Uuid};
+use converse_testkit::hang_guard::wait_until;
 use converse_testkit::postgres::PostgresServer;
 
 use crate::place::{address, id, now, server, session, store};
@@ -216,10 +217,13 @@ fn a_process_that_was_cut_off_looks_at_everything_when_it_is_back() {
     let url = server.database().unwrap();
     let one = Member::join(&url, 1);
     assert!(one.replicas.begin("", id(1), "run-1").unwrap());
+    assert!(one.replicas.begin("", id(2), "run-2").unwrap());
     server.crash().unwrap();
+    assert!(one.replicas.end(id(1), "done").is_err());
     server.resume().unwrap();
     assert_eq!(one.next(), News::Anything);
-    assert!(one.replicas.is_connected());
-    // A turn that was not ended while the database was away ends with the next heartbeat.
-    assert!(one.replicas.turn("", id(1)).unwrap().unwrap().is_running);
+    // A turn whose end was lost ends by the heartbeats, and one that runs does not.
+    let is_running = |session| one.replicas.turn("", session).unwrap().unwrap().is_running;
+    wait_until("the turn has ended", || !is_running(id(1)));
+    assert!(is_running(id(2)) && one.replicas.is_connected());
 }

@@ -11,10 +11,13 @@ mod figures;
 mod following;
 mod message;
 mod narrator;
+mod others;
 mod parameters;
 mod routes;
+mod run_observer;
 mod runs;
 mod sessions;
+mod snapshot;
 mod tools;
 mod uploads;
 mod waiting;
@@ -71,6 +74,11 @@ pub(super) struct Caller {
 }
 
 impl Caller {
+    /// Returns the name of the owner of the sessions.
+    fn owner(&self) -> &str {
+        owner_of(&self.principal)
+    }
+
     fn waiting(&self) -> Result<WaitingFiles, ApiFailure> {
         WaitingFiles::of(&self.world).ok_or_else(|| {
             ApiFailure::new(
@@ -79,6 +87,14 @@ impl Caller {
                 "there is no directory for sessions",
             )
         })
+    }
+}
+
+/// Returns the name of a principal as the owner of sessions in a database.
+fn owner_of(principal: &Principal) -> &str {
+    match principal {
+        Principal::Owner => "",
+        Principal::Other(digest) => digest,
     }
 }
 
@@ -133,7 +149,7 @@ impl Front {
                 self.post_run(caller, body, streams).await
             }
             Action::Upload => self.upload(caller, query, header("content-type"), body),
-            Action::CancelRun => self.cancel_run(caller, session()?),
+            Action::CancelRun => self.cancel_run(caller, session()?).await,
             Action::FollowSession => {
                 let after = header("last-event-id").or_else(|| query.text("after"));
                 self.follow_session(caller, session()?, after).await
@@ -167,6 +183,9 @@ impl Front {
         match route.action {
             Action::ListApprovals => Ok(self.approvals(caller)),
             Action::AnswerApproval => self.answer_approval(caller, first, body),
+            Action::Compare | Action::TakeAnswer if self.replicas.is_some() => {
+                Err(ApiFailure::store_unsupported("comparisons"))
+            }
             Action::Compare => self.compare(caller, body),
             Action::TakeAnswer => self.take(caller, first, body),
             Action::ListSessions => self.list_sessions(caller, query),
@@ -198,7 +217,7 @@ impl Front {
                 "openai": self.options.openai,
                 "api": self.options.api,
                 "panel": self.options.panel,
-                "comparisons": true,
+                "comparisons": self.replicas.is_none(),
                 "figures": true,
             },
         });
@@ -240,10 +259,14 @@ impl Front {
         let answers: BTreeMap<String, Answer> = [(id.to_owned(), answer)].into();
         // An answer is taken only if the turn can continue with it.
         let place = self.api_place()?;
-        let left = self.answered(caller, &caller.waiting()?, session, answers, Wanted::Some)?;
+        let left = self.answered(caller, &caller.waiting()?, session, &answers, Wanted::Some)?;
         // If the turn that asks has not ended yet, it goes on itself.
-        if left == 0 && !self.channels.is_running(&caller.principal, session) {
-            self.continue_turn(caller, session, place)?;
+        if left == 0 && !self.is_running(caller, session)? {
+            match self.continue_turn(caller, session, place) {
+                // Another server was faster.
+                Err(failure) if self.replicas.is_some() && failure.is_busy() => {}
+                continued => continued?,
+            }
         }
         Ok(json_reply(StatusCode::OK, &json!({ "left": left })))
     }

@@ -6,7 +6,7 @@
 mod files;
 
 use std::collections::HashMap;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -23,7 +23,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
-use self::files::{Answer, Asked, KeyFiles, MAX_ANSWER, MAX_KEYS, Record, State};
+use self::files::{Answer, Asked, Began, KeyFiles, MAX_ANSWER, MAX_KEYS, Record, State};
 use super::body::{StreamPlace, event_channel};
 use super::{Front, api, error};
 use crate::access::Admission;
@@ -36,7 +36,7 @@ const MAX_KEY_BYTES: usize = 255;
 /// Says that an answer is that of an earlier request.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// Keys whose requests are being answered. The lock is held while files are read and written.
+/// Keys whose requests are being answered. The lock is held while their records are read and written.
 pub(super) type RunningKeys = Mutex<HashMap<(Principal, Digest), Asked>>;
 
 /// An extension of the reply to a request that began no turn: its key can be used again.
@@ -228,18 +228,32 @@ impl Front {
             Some(Record { asked: first, .. }) if first != asked => return Err(Refusal::OtherRequest),
             Some(Record { state: State::Ended(answer), .. }) => return Ok(Claimed::Answered(answer)),
             Some(Record { state: State::NotKept, .. }) => return Err(Refusal::NotKept),
-            Some(Record { state: State::Began, .. }) => return Err(Refusal::Cut),
+            Some(Record { state: State::Began, process, .. }) => {
+                let runs = self.runs_elsewhere(process.as_deref()).map_err(Refusal::Disk)?;
+                return Err(if runs { Refusal::Running } else { Refusal::Cut });
+            }
             None => {}
         }
-        match files.begin(&key, asked.clone()) {
-            Ok(true) => {}
-            Ok(false) => return Err(Refusal::Full),
-            // Another process with the same directory was faster.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(Refusal::Running),
-            Err(error) => return Err(Refusal::Disk(error)),
+        let process = self.replicas.as_ref().map(|replicas| replicas.process().to_string());
+        match files.begin(&key, asked.clone(), process).map_err(Refusal::Disk)? {
+            Began::New => {}
+            Began::Full => return Err(Refusal::Full),
+            // Another process with the same keys was faster.
+            Began::Known => return Err(Refusal::Running),
         }
         running.insert(place, asked.clone());
         Ok(Claimed::New(Claim { front: Arc::clone(self), principal, key, asked, files }))
+    }
+
+    /// Returns whether a process that began a turn is another server that still runs.
+    fn runs_elsewhere(&self, process: Option<&str>) -> io::Result<bool> {
+        let process = process.and_then(|process| process.parse().ok());
+        match (&self.replicas, process) {
+            (Some(replicas), Some(process)) => {
+                Ok(process != replicas.process() && replicas.is_alive(process)?)
+            }
+            _ => Ok(false),
+        }
     }
 }
 

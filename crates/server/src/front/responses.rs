@@ -65,7 +65,9 @@ impl Front {
         admission: &Admission,
     ) -> Reply {
         let query = parts.uri.query().unwrap_or_default();
+        let needs_files = self.replicas.is_some() && !path.is_empty();
         let answered = match (&parts.method, path) {
+            _ if needs_files => Err(store_unsupported()),
             (&Method::POST, []) => self.create_response(body, admission).await,
             (&Method::GET, [id]) => {
                 let (id, query) = ((*id).to_owned(), query.to_owned());
@@ -110,6 +112,9 @@ impl Front {
         admission: &Admission,
     ) -> Result<Reply, ApiError> {
         let mut request = ResponsesRequest::parse(body)?;
+        if self.replicas.is_some() && (request.store || request.previous_response_id.is_some()) {
+            return Err(store_unsupported());
+        }
         let place = self.place()?;
         let stream = request.stream.then(|| self.stream_place(&admission.principal)).transpose()?;
         let world = self.world_of(&admission.principal);
@@ -397,6 +402,13 @@ impl Front {
         let list = input_item_list(&record.input, query.text("after"), limit, descending)?;
         Ok(json(StatusCode::OK, list))
     }
+}
+
+/// Stored responses are files of one server.
+fn store_unsupported() -> ApiError {
+    let message = "stored responses are not available while sessions are kept in a database; send `store: false` and the whole conversation";
+    let refused = ApiError::new(501, "invalid_request_error", "store_unsupported", message);
+    ApiError { may_retry: false, ..refused }
 }
 
 fn no_home() -> ApiError {

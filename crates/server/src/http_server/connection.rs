@@ -180,7 +180,7 @@ mod tests {
         let (mut client, server) = duplex(64);
         let (stop, under_pressure) = (CancellationToken::new(), Arc::<AtomicBool>::default());
         let lease = Lease::new(limits, Arc::clone(&under_pressure));
-        let router = Router::<Gateway>::for_metrics(Arc::new(Counters::default()), stop.clone());
+        let router = Router::<Gateway>::for_metrics(Arc::new(Counters::default()), None, stop.clone());
         tokio::spawn(serve_stream(server, IpAddr::V4(Ipv4Addr::LOCALHOST), router, lease, stop));
         client.write_all(b"GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
         (client, under_pressure)

@@ -80,7 +80,7 @@ pub(super) struct Router<H>(Arc<Routes<H>>);
 #[allow(clippy::large_enum_variant, reason = "two of them in a program, each behind an `Arc`")]
 enum Routes<H> {
     Tools { state: HttpState, tools: Endpoints<H>, serves_metrics: bool },
-    Metrics { counters: Arc<Counters>, stop: CancellationToken },
+    Metrics { counters: Arc<Counters>, front: Option<Arc<Front>>, stop: CancellationToken },
 }
 
 impl<H> Clone for Router<H> {
@@ -110,7 +110,9 @@ impl<H: ServerHandler + Send + Sync + 'static> Router<H> {
 
     pub(super) async fn answer(&self, request: Request<Incoming>, from: IpAddr) -> Reply {
         let (answer, stop) = match &*self.0 {
-            Routes::Metrics { counters, stop } => (metrics_only(&request, counters, stop), stop),
+            Routes::Metrics { counters, front, stop } => {
+                (metrics_only(&request, counters, front.as_deref(), stop), stop)
+            }
             Routes::Tools { state, tools, serves_metrics } => {
                 (state.answer(request, from, tools, *serves_metrics).await, &state.stop)
             }
@@ -121,15 +123,25 @@ impl<H: ServerHandler + Send + Sync + 'static> Router<H> {
 
 impl<H> Router<H> {
     /// Serves metrics and health only, without access control.
-    pub(super) fn for_metrics(counters: Arc<Counters>, stop: CancellationToken) -> Self {
-        Self(Arc::new(Routes::Metrics { counters, stop }))
+    pub(super) fn for_metrics(
+        counters: Arc<Counters>,
+        front: Option<Arc<Front>>,
+        stop: CancellationToken,
+    ) -> Self {
+        Self(Arc::new(Routes::Metrics { counters, front, stop }))
     }
 }
 
-fn metrics_only(request: &Request<Incoming>, counters: &Counters, stop: &CancellationToken) -> Reply {
+fn metrics_only(
+    request: &Request<Incoming>,
+    counters: &Counters,
+    front: Option<&Front>,
+    stop: &CancellationToken,
+) -> Reply {
+    let is_ready = || !stop.is_cancelled() && counters.is_ready() && front.is_none_or(Front::is_ready);
     match (request.uri().path(), is_read(request.method())) {
         (HEALTH, true) => health(stop.is_cancelled()),
-        (READINESS, true) => readiness(!stop.is_cancelled() && counters.is_ready(), None),
+        (READINESS, true) => readiness(is_ready(), None),
         (METRICS, true) => metrics(counters),
         (HEALTH | READINESS | METRICS, false) => not_allowed("GET, HEAD"),
         _ => not_found(),
@@ -188,11 +200,12 @@ impl HttpState {
         }
     }
 
-    /// Says whether every required server is connected and calls can be recorded, and to clients with access the state of
-    /// each server.
+    /// Says whether every required server is connected, calls can be recorded and the database of the sessions answers, and
+    /// to clients with access the state of each server.
     async fn readiness(&self, headers: &HeaderMap) -> Reply {
         let upstreams = self.counters.upstreams();
-        let is_ready = !self.stop.is_cancelled() && self.counters.is_ready();
+        let has_store = self.front.as_ref().is_none_or(|front| front.is_ready());
+        let is_ready = !self.stop.is_cancelled() && self.counters.is_ready() && has_store;
         let sees_all = |admission: Admission| admission.reach == Reach::Everything;
         let has_access =
             self.hosts.judge(headers).is_ok() && self.access.admit(headers).await.is_ok_and(sees_all);

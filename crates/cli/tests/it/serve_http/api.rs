@@ -9,6 +9,7 @@ mod kept_answers;
 mod lost_turns;
 mod openapi;
 mod other_questions;
+mod replicas;
 mod streams;
 
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -15,12 +15,16 @@ use serde_json::json;
 
 use super::comparisons::Comparison;
 use super::failure::ApiFailure;
-use super::runs::{NewTurn, used_model};
+use super::others::principal_of;
+use super::runs::{Client, NewTurn, used_model};
 use super::waiting::{Answer, Waiting, WaitingFiles};
 use super::{Caller, blocking};
 use crate::access::Admission;
 use crate::front::Front;
 use crate::front::turns::Place;
+
+/// Attempts to save answers while other servers save some too.
+const MAX_TRIES: usize = 16;
 
 /// How many of the open questions must be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,13 +65,30 @@ impl Front {
         caller: &Caller,
         files: &WaitingFiles,
         session: Uuid,
-        answers: BTreeMap<String, Answer>,
+        answers: &BTreeMap<String, Answer>,
         wanted: Wanted,
     ) -> Result<usize, ApiFailure> {
         let _one_at_a_time = self.answering.lock();
+        for _ in 0..MAX_TRIES {
+            if let Some(left) = self.answered_now(caller, files, session, answers.clone(), wanted)? {
+                return Ok(left);
+            }
+        }
+        Err(ApiFailure::conflict("answered", "others answer the approvals of this session"))
+    }
+
+    /// Saves answers; `None` if another server has changed the questions meanwhile.
+    fn answered_now(
+        self: &Arc<Self>,
+        caller: &Caller,
+        files: &WaitingFiles,
+        session: Uuid,
+        answers: BTreeMap<String, Answer>,
+        wanted: Wanted,
+    ) -> Result<Option<usize>, ApiFailure> {
         let comparison = self.comparison_of(caller, files, session);
         let mut state = comparison.as_ref().map(|comparison| comparison.state());
-        let mut waiting = files.read(session).ok_or_else(ApiFailure::not_found)?;
+        let (mut waiting, before) = files.known(session).ok_or_else(ApiFailure::not_found)?;
         let is_asked = |id: &String| waiting.interrupts.iter().any(|one| one["id"] == id.as_str());
         if !answers.keys().all(is_asked) {
             return Err(ApiFailure::not_found());
@@ -77,7 +98,7 @@ impl Front {
             answers.into_iter().partition(|(id, _)| is_known(id));
         waiting.answers.extend(new.clone());
         let left = waiting.open();
-        let is_running = self.channels.is_running(&caller.principal, session);
+        let is_running = self.is_running(caller, session)?;
         let is_same = known.iter().all(|(id, answer)| waiting.answers.get(id) == Some(answer));
         if !known.is_empty() && (!is_same || is_running || left > 0) {
             return Err(ApiFailure::conflict("answered", "this approval is answered already"));
@@ -91,8 +112,9 @@ impl Front {
         if left == 0 {
             self.can_continue(caller, session, &waiting)?;
         }
-        if !new.is_empty() {
-            files.write(session, &waiting).map_err(|error| ApiFailure::not_kept(&error))?;
+        let saved = if new.is_empty() { Ok(true) } else { files.update(session, &before, &waiting) };
+        if !saved.map_err(|error| ApiFailure::not_kept(&error))? {
+            return Ok(None);
         }
         for (id, answer) in &new {
             self.tell_answered(caller, session, id, answer);
@@ -102,7 +124,10 @@ impl Front {
                 self.answered_for_all(caller, files, state, (&comparison.id, question, answer));
             }
         }
-        Ok(left)
+        if !new.is_empty() {
+            self.announce_change(caller, session);
+        }
+        Ok(Some(left))
     }
 
     /// Checks that a turn can continue as it was begun: its session, model and tools are there.
@@ -132,7 +157,7 @@ impl Front {
             comparison: self.comparison_of(caller, &files, session),
             place,
         };
-        self.begin_turn(caller, turn, None)
+        self.begin_turn(caller, turn, Client::Nobody)
     }
 
     /// Continues a session when there is a place for its turn. A turn that has not ended yet continues it itself.
@@ -162,8 +187,7 @@ impl Front {
     fn answered_sessions(&self) -> Vec<(Caller, Uuid)> {
         let mut found = Vec::new();
         for principal in self.principals() {
-            let world = self.world_of(&principal);
-            let caller = Caller { admission: Admission::of(principal.clone()), principal, world };
+            let caller = self.caller_of(principal);
             let (Ok(files), Ok(store)) = (caller.waiting(), sessions::required(&caller.world)) else {
                 continue;
             };
@@ -184,8 +208,19 @@ impl Front {
         found
     }
 
-    /// Returns all principals that have a directory.
+    /// Returns a principal as the caller of what the server does itself.
+    pub(super) fn caller_of(&self, principal: Principal) -> Caller {
+        let world = self.world_of(&principal);
+        Caller { admission: Admission::of(principal.clone()), principal, world }
+    }
+
+    /// Returns all principals that have a directory, or questions in the database.
     fn principals(&self) -> Vec<Principal> {
+        if let Some(replicas) = &self.replicas {
+            let owners = replicas.waiting_owners();
+            let owners = owners.inspect_err(|error| tracing::warn!(%error, "no session continues"));
+            return owners.unwrap_or_default().iter().map(|owner| principal_of(owner)).collect();
+        }
         let directory = self.world.data_dir().map(|dir| dir.join("principals"));
         let entries = directory.and_then(|dir| fs::read_dir(dir).ok()).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());

@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::narrator::{Batch, Position};
+use super::snapshot::Seen;
 use crate::front::body::EventSender;
 
 /// Bytes of events that are kept of a turn. A client that asks for earlier ones gets them from the session.
@@ -40,6 +41,20 @@ pub(super) struct Channel {
     log: Vec<Batch>,
     bytes: usize,
     readers: Vec<EventSender>,
+    /// How much of the session all readers have seen, if other servers may run its turns. `None` while a turn runs here, and
+    /// without readers.
+    pub(super) seen: Option<Seen>,
+    pub(super) catching_up: CatchingUp,
+}
+
+/// Whether the session is being read, because another server has written it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum CatchingUp {
+    #[default]
+    No,
+    Yes,
+    /// Once more when that has ended.
+    Again,
 }
 
 /// A turn that runs.
@@ -55,7 +70,7 @@ pub(super) struct RunningTurn {
 /// What a reading of a session depends on: a turn that begins or ends meanwhile makes it a mixture.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Stage {
-    changes: u64,
+    pub(super) changes: u64,
     pub(super) is_running: bool,
     /// Messages before the turn that runs, if it has read them.
     pub(super) began: Option<usize>,
@@ -87,6 +102,13 @@ impl Channel {
         self.log.push(batch);
         while self.bytes > MAX_KEPT && !self.log.is_empty() {
             self.bytes -= self.log.remove(0).bytes.len();
+        }
+    }
+
+    /// Sends events of a turn that runs elsewhere to everybody who follows. The session has them.
+    pub(super) fn pass_on(&mut self, batches: &[Batch]) {
+        for batch in batches {
+            self.readers.retain(|reader| reader.send(batch.bytes.clone()));
         }
     }
 
@@ -198,6 +220,33 @@ impl Channels {
         let readers = everything.entry(principal.clone()).or_default();
         readers.retain(|reader| !reader.is_closed());
         readers.push(reader);
+    }
+
+    /// Returns the channel of a session that somebody follows.
+    pub(super) fn followed(&self, principal: &Principal, session: Uuid) -> Option<SharedChannel> {
+        let channel = self.sessions.lock().get(&(principal.clone(), session)).cloned()?;
+        let has_reader = channel.lock().reader().is_some();
+        has_reader.then_some(channel)
+    }
+
+    /// Returns all sessions that somebody may follow.
+    pub(super) fn all(&self) -> Vec<(Principal, Uuid)> {
+        self.sessions.lock().keys().cloned().collect()
+    }
+
+    /// Returns whether somebody follows everything of a principal.
+    pub(super) fn has_follower(&self, principal: &Principal) -> bool {
+        let everything = self.everything.lock();
+        everything.get(principal).is_some_and(|readers| readers.iter().any(|reader| !reader.is_closed()))
+    }
+
+    /// Cancels the turn of a session that runs here; returns whether one does.
+    pub(super) fn cancel(&self, principal: &Principal, session: Uuid) -> bool {
+        let channel = self.sessions.lock().get(&(principal.clone(), session)).cloned();
+        let Some(channel) = channel else { return false };
+        let channel = channel.lock();
+        channel.turn.iter().for_each(|turn| turn.interrupt.tell(2));
+        channel.turn.is_some()
     }
 
     /// Tells everybody of a principal.

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::failure::ApiFailure;
-use super::runs::{NewTurn, Props};
+use super::runs::{Client, NewTurn, Props};
 use super::waiting::{Answer, WaitingFiles};
 use super::{Caller, sessions::PROGRAM};
 use crate::front::question::question_digest;
@@ -225,7 +225,7 @@ impl Front {
                 comparison: Some(Arc::clone(&comparison)),
                 place,
             };
-            self.begin_turn(caller, turn, None)?;
+            self.begin_turn(caller, turn, Client::Nobody)?;
         }
         let items = made.iter().map(|session| self.item_of(caller, &store, *session));
         let items = items.collect::<Result<Vec<_>, _>>()?;
@@ -237,7 +237,7 @@ impl Front {
         let Take { session } =
             serde_json::from_slice(body).map_err(|error| ApiFailure::bad_request(error.to_string()))?;
         let session: Uuid = session.parse().map_err(|_| ApiFailure::not_found())?;
-        if self.channels.is_running(&caller.principal, session) {
+        if self.is_running(caller, session)? {
             return Err(ApiFailure::busy());
         }
         let store = sessions::required(&caller.world)?;

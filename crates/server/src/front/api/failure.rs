@@ -58,6 +58,22 @@ impl ApiFailure {
         Self::conflict("busy", "a turn is running in this session")
     }
 
+    pub(super) fn is_busy(&self) -> bool {
+        self.code == "busy"
+    }
+
+    /// The sessions are in a database, and this needs files.
+    pub(super) fn store_unsupported(what: &str) -> Self {
+        let message = format!("{what} are not available while sessions are kept in a database");
+        Self::new(StatusCode::NOT_IMPLEMENTED, "store-unsupported", message)
+    }
+
+    /// The database does not answer; the client may try again.
+    pub(super) fn no_database(error: &std::io::Error) -> Self {
+        let message = format!("the database of the sessions: {error}");
+        Self { retry_after: true, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "no-database", message) }
+    }
+
     /// Too much is going on; the client may try again.
     pub(super) fn too_many(code: &'static str, message: impl Into<String>) -> Self {
         Self { retry_after: true, ..Self::new(StatusCode::TOO_MANY_REQUESTS, code, message) }

@@ -2,6 +2,9 @@
 //!
 //! They end with the token that opened them, and at shutdown when no turn runs any more.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use bytes::Bytes;
 use converse_canister::InvocationId;
 use converse_host::turn::sessions;
@@ -16,6 +19,9 @@ use super::{Caller, blocking};
 use crate::front::Front;
 use crate::front::body::{EventBody, EventSender, StreamPlace, event_channel, event_stream};
 use crate::http_server::Reply;
+
+/// Time until a client looks again at a turn that is about to begin.
+const BEGINNING: Duration = Duration::from_millis(5);
 
 impl Front {
     pub(super) fn api_stream(&self, caller: &Caller) -> Result<Option<StreamPlace>, ApiFailure> {
@@ -40,7 +46,7 @@ impl Front {
 
     /// `GET /api/sessions/{id}/events`: what happens in a session from a position on, or from now on.
     pub(super) async fn follow_session(
-        &self,
+        self: &Arc<Self>,
         caller: &Caller,
         session: Uuid,
         after: Option<&str>,
@@ -51,17 +57,25 @@ impl Front {
         let store = sessions::required(&caller.world)?;
         let channel = self.channels.of(&caller.principal, session);
         let is_running = channel.lock().turn.is_some();
-        if !is_running {
+        if !is_running && self.replicas.is_none() {
             // Also the check that the session exists.
             let store = store.clone();
             blocking(move || store.metadata(session)).await??;
         }
         // A session that is read while a turn begins or ends lacks a part.
         let (earlier, mut channel) = loop {
+            if self.follow_elsewhere(caller, session, (after, &sender)).await? {
+                return Ok(event_stream(body));
+            }
             let (stage, last) = {
                 let channel = channel.lock();
                 (channel.stage(), channel.last())
             };
+            if self.replicas.is_some() && stage.began.is_none() {
+                // The turn is about to read the session, or has ended meanwhile.
+                tokio::time::sleep(BEGINNING).await;
+                continue;
+            }
             let earlier = match after {
                 Some(position) => {
                     let waiting = caller.waiting()?.read(session).filter(|waiting| waiting.open() > 0);

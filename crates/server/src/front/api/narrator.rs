@@ -12,7 +12,7 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use converse_canister::{Arguments, Canister, Content, Invocation, InvocationId, TurnId};
+use converse_canister::{Arguments, Canister, Content, Invocation, InvocationId, Stop, TurnId};
 use converse_ensemble::{SharedRuns, ToolProgress};
 use converse_host::Event;
 use converse_host::failure::{Failure, Kind};
@@ -143,9 +143,12 @@ impl Narrator {
     }
 
     pub(super) fn started(&mut self) -> Option<Batch> {
-        let (thread, run) = (&self.session, &self.run);
-        let event = json!({ "type": "RUN_STARTED", "threadId": thread, "runId": run });
-        self.emit(&[event])
+        self.emit(&[run_started(&self.session, &self.run)])
+    }
+
+    /// Returns how much of the session a client has seen that has all events so far.
+    pub(super) fn position(&self) -> Position {
+        self.at
     }
 
     /// Returns the events that follow from an event of the turn.
@@ -285,6 +288,16 @@ impl Narrator {
     }
 }
 
+fn run_started(session: &str, run: &str) -> Value {
+    json!({ "type": "RUN_STARTED", "threadId": session, "runId": run })
+}
+
+/// Returns the beginning of a run that runs elsewhere, after so many messages.
+pub(super) fn begun(session: &str, run: &str, messages: usize) -> Batch {
+    let position = Position { messages, events: 1, ..Position::default() };
+    batch(position, &[run_started(session, run)])
+}
+
 /// Returns the last event of a run. `interrupts` are the approvals that it waits for.
 pub(super) fn last_event(
     session: &str,
@@ -413,7 +426,9 @@ pub(super) fn missed_end(
     if from.ended && from.messages >= canisters.len() {
         return None;
     }
-    let is_answered = canisters.last().is_none_or(|last| matches!(last, Canister::Assistant(_)));
+    // A reply that was cut is no answer: its turn was interrupted.
+    let is_whole = |last: &Canister| matches!(last, Canister::Assistant(reply) if reply.stop != Stop::Cut);
+    let is_answered = canisters.last().is_none_or(is_whole);
     let interrupted = || Failure::new(Kind::Signal(15), "interrupted", "the turn was interrupted");
     let derived = || {
         let ended = if is_answered { Ok(()) } else { Err(interrupted()) };
@@ -436,6 +451,26 @@ mod tests {
         for wrong in ["", "1", "1.2", "1.2.3.4", "1.2.x", "-1.0.0", "1.2.3ee"] {
             assert_eq!(wrong.parse::<Position>(), Err(()), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_run_whose_reply_was_cut_was_not_successful() {
+        let reply = |stop| {
+            let content = vec![Content::text("half of")];
+            [Canister::Assistant(converse_canister::Assistant {
+                turn: TurnId(1),
+                content,
+                native: None,
+                stop,
+                response_id: None,
+            })]
+        };
+        let end = |stop| {
+            let last = missed_end(&reply(stop), Position::default(), "s", None, &[]).unwrap();
+            String::from_utf8_lossy(&last.bytes).into_owned()
+        };
+        assert!(end(Stop::End).contains("success"));
+        assert!(end(Stop::Cut).contains("RUN_ERROR") && end(Stop::Cut).contains("interrupted"));
     }
 
     #[test]

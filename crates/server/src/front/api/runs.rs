@@ -3,33 +3,35 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use converse_canister::{Canister, Content, Cost, Digest, Transcript, User};
-use converse_ensemble::SharedRuns;
+use bytes::Bytes;
+use converse_canister::{Canister, Content, Cost, Digest, User};
+use converse_host::Effort;
 use converse_host::approvals::Memory;
 use converse_host::failure::Failure;
 use converse_host::interrupt::Interrupt;
 use converse_host::settings::Settings;
 use converse_host::turn::sessions;
 use converse_host::world::World;
-use converse_host::{Effort, Event};
+use converse_session::storage::Replicas;
 use converse_session::{Uuid, new_id};
 use http::StatusCode;
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::Caller;
 use super::answers::Wanted;
 use super::approver::LaterApprover;
-use super::channel::{Channel, RunningTurn, SharedChannel};
+use super::channel::{RunningTurn, SharedChannel};
 use super::comparisons::Comparison;
 use super::failure::ApiFailure;
-use super::narrator::{Batch, Narrator, last_event};
+use super::narrator::last_event;
+use super::run_observer::RunObserver;
 use super::waiting::{Answer, Choice};
+use super::{Caller, blocking};
 use crate::front::agents::Agent;
-use crate::front::body::{EventSender, event_channel, event_stream};
-use crate::front::turns::{Observer, Place, Start, TurnJob};
+use crate::front::body::{EventBody, EventSender, event_channel, event_stream};
+use crate::front::turns::{Place, Start, TurnJob};
 use crate::front::{Front, json_reply};
 use crate::http_server::Reply;
 
@@ -102,14 +104,40 @@ pub(super) struct NewTurn {
     pub(super) place: Place,
 }
 
+/// The client that begins a turn.
+pub(super) enum Client {
+    Nobody,
+    /// It gets the events.
+    Stream(EventSender),
+    /// It waits until the turn is saved.
+    Waits(oneshot::Sender<Result<(), Failure>>),
+}
+
 impl Front {
     /// `POST /api/runs`.
     pub(super) async fn post_run(
         self: &Arc<Self>,
         caller: &Caller,
-        body: &[u8],
+        body: &Bytes,
         streams: bool,
     ) -> Result<Reply, ApiFailure> {
+        let (front, caller, body) = (Arc::clone(self), caller.clone(), body.clone());
+        let (session, run, begun) = blocking(move || front.begin_run(&caller, &body, streams)).await??;
+        let saved = match begun {
+            Begun::Stream(body) => return Ok(event_stream(body)),
+            Begun::Saving(saved) => saved,
+        };
+        // What is accepted is not lost: the session has it.
+        saved.await.map_err(|_| ApiFailure::crashed())??;
+        Ok(json_reply(StatusCode::ACCEPTED, &json!({ "session": session.to_string(), "run": run })))
+    }
+
+    fn begin_run(
+        self: &Arc<Self>,
+        caller: &Caller,
+        body: &[u8],
+        streams: bool,
+    ) -> Result<(Uuid, String, Begun), ApiFailure> {
         let input: RunAgentInput =
             serde_json::from_slice(body).map_err(|error| ApiFailure::bad_request(error.to_string()))?;
         let RunAgentInput { thread_id, run_id, messages, tools, context, forwarded_props, resume, .. } =
@@ -128,8 +156,13 @@ impl Front {
         let answers = resume.iter().map(answer).collect::<Result<BTreeMap<_, _>, _>>()?;
         let files = caller.waiting()?;
         let place = self.api_place()?;
-        let stream = if streams { Some(event_channel(self.api_stream(caller)?)) } else { None };
-        let (sender, body) = stream.unzip();
+        let (client, begun) = if streams {
+            let (sender, body) = event_channel(self.api_stream(caller)?);
+            (Client::Stream(sender), Begun::Stream(body))
+        } else {
+            let (sender, saved) = oneshot::channel();
+            (Client::Waits(sender), Begun::Saving(saved))
+        };
         let mut attachments = Vec::new();
         let mut comparison = None;
         let question = if answers.is_empty() {
@@ -143,18 +176,13 @@ impl Front {
         } else {
             comparison = self.comparison_of(caller, &files, session);
             props = files.read(session).and_then(|waiting| waiting.props).unwrap_or(props);
-            self.answered(caller, &files, session, answers, Wanted::All)?;
+            self.answered(caller, &files, session, &answers, Wanted::All)?;
             None
         };
         let run_id = run.clone();
         let turn = NewTurn { session, is_new, run: run_id, question, attachments, props, comparison, place };
-        self.begin_turn(caller, turn, sender)?;
-        match body {
-            Some(body) => Ok(event_stream(body)),
-            None => {
-                Ok(json_reply(StatusCode::ACCEPTED, &json!({ "session": session.to_string(), "run": run })))
-            }
-        }
+        self.begin_turn(caller, turn, client)?;
+        Ok((session, run, begun))
     }
 
     /// Returns the session of a thread, and whether it must be created.
@@ -206,7 +234,7 @@ impl Front {
         self: &Arc<Self>,
         caller: &Caller,
         turn: NewTurn,
-        own: Option<EventSender>,
+        client: Client,
     ) -> Result<(), ApiFailure> {
         let NewTurn { session, is_new, run, question, attachments, mut props, comparison, place } = turn;
         let files = caller.waiting()?;
@@ -218,6 +246,7 @@ impl Front {
         let interrupt = Interrupt::default();
         let channel = self.channels.of(&caller.principal, session);
         let followed = CancellationToken::new();
+        let claim = self.claim_turn(caller, session, &run)?;
         {
             let mut channel = channel.lock();
             // What waited may have been answered twice, or be gone.
@@ -228,6 +257,14 @@ impl Front {
             let followed = followed.clone();
             channel.begin(RunningTurn { interrupt: interrupt.clone(), began: None, followed });
         }
+        if let Some(claim) = claim {
+            claim.keep();
+        }
+        let (own, saved) = match client {
+            Client::Nobody => (None, None),
+            Client::Stream(own) => (Some(own), None),
+            Client::Waits(saved) => (None, Some(saved)),
+        };
         // Not before the session is free: the rules of a running turn would be replaced. Nothing fails from here on.
         let mut roster = self.roster_of(caller, session, &agent.roster);
         if let (Some(comparison), Some(store)) = (&comparison, &store) {
@@ -246,6 +283,9 @@ impl Front {
             shared: comparison.as_ref().map(|comparison| (comparison.runs.clone(), roster.caller())),
             comparison,
             own,
+            // The answers of a turn that continues are saved already.
+            continues: question.is_none(),
+            saved,
             narrator: None,
             asked: Arc::clone(&approver.asked),
             decided: false,
@@ -255,6 +295,7 @@ impl Front {
             files.remove(session);
         }
         self.tell_session(caller, session, true);
+        self.announce_change(caller, session);
         let start = if is_new { Start::New(session) } else { Start::Session { id: session, rewind: at } };
         self.turns.begin(TurnJob {
             settings,
@@ -274,7 +315,17 @@ impl Front {
         Ok(())
     }
 
-    fn tell_session(&self, caller: &Caller, session: Uuid, running: bool) {
+    /// Takes the turn of a session among all servers. `None`: there are no others.
+    fn claim_turn(&self, caller: &Caller, session: Uuid, run: &str) -> Result<Option<TurnClaim>, ApiFailure> {
+        let Some(replicas) = &self.replicas else { return Ok(None) };
+        let begun = replicas.begin(caller.owner(), session, run);
+        if !begun.map_err(|error| ApiFailure::no_database(&error))? {
+            return Err(ApiFailure::busy());
+        }
+        Ok(Some(TurnClaim { replicas: Some(Arc::clone(replicas)), session, run: run.to_owned() }))
+    }
+
+    pub(super) fn tell_session(&self, caller: &Caller, session: Uuid, running: bool) {
         let waiting = caller.waiting().ok().and_then(|files| files.read(session)).map_or(0, |one| one.open());
         let id = session.to_string();
         let event = json!({ "type": "session", "id": id, "running": running, "waiting": waiting });
@@ -282,12 +333,46 @@ impl Front {
     }
 
     /// `POST /api/sessions/{id}/cancel`.
-    pub(super) fn cancel_run(&self, caller: &Caller, session: Uuid) -> Result<Reply, ApiFailure> {
-        let channel = self.channels.of(&caller.principal, session);
-        let channel = channel.lock();
-        let turn = channel.turn.as_ref().ok_or_else(ApiFailure::not_found)?;
-        turn.interrupt.tell(2);
+    pub(super) async fn cancel_run(&self, caller: &Caller, session: Uuid) -> Result<Reply, ApiFailure> {
+        if !self.channels.cancel(&caller.principal, session) {
+            let replicas = self.replicas.clone().ok_or_else(ApiFailure::not_found)?;
+            let owner = caller.owner().to_owned();
+            let cancelled = blocking(move || replicas.cancel(&owner, session)).await?;
+            if !cancelled.map_err(|error| ApiFailure::no_database(&error))? {
+                return Err(ApiFailure::not_found());
+            }
+        }
         Ok(json_reply(StatusCode::ACCEPTED, &json!({ "session": session.to_string() })))
+    }
+}
+
+/// How a turn was begun.
+enum Begun {
+    Stream(EventBody),
+    Saving(oneshot::Receiver<Result<(), Failure>>),
+}
+
+/// The turn of a session, taken among all servers. It is given back if it does not begin.
+struct TurnClaim {
+    /// `None` when it has begun.
+    replicas: Option<Arc<dyn Replicas>>,
+    session: Uuid,
+    run: String,
+}
+
+impl TurnClaim {
+    fn keep(mut self) {
+        self.replicas = None;
+    }
+}
+
+impl Drop for TurnClaim {
+    fn drop(&mut self) {
+        if let Some(replicas) = &self.replicas {
+            let last = last_event(&self.session.to_string(), &self.run, &Ok(()), &[]);
+            // If this fails, the next heartbeat ends it.
+            let _ = replicas.end(self.session, &last.to_string());
+        }
     }
 }
 
@@ -376,108 +461,4 @@ fn part_of(part: &Value, session: Uuid, is_kept: &impl Fn(&Digest) -> bool) -> R
     let mime = source["mimeType"].as_str().ok_or_else(wrong)?.to_owned();
     let name = part["metadata"]["name"].as_str().map(str::to_owned);
     Ok(Content::Blob { mime, digest, name, seal: None })
-}
-
-/// Passes a turn on to everybody who follows the session.
-struct RunObserver {
-    front: Arc<Front>,
-    caller: Caller,
-    session: Uuid,
-    run: String,
-    channel: Arc<Mutex<Channel>>,
-    /// The results that it shares with others, and its number among them.
-    shared: Option<(SharedRuns, usize)>,
-    comparison: Option<Arc<Comparison>>,
-    /// The client that began the turn. Its stream ends with the turn.
-    own: Option<EventSender>,
-    narrator: Option<Narrator>,
-    asked: Arc<Mutex<Vec<Value>>>,
-    /// A call of the turn was decided about.
-    decided: bool,
-}
-
-impl RunObserver {
-    /// Saves which results are those of other models.
-    fn note_shared(&mut self) {
-        let shared = std::mem::take(&mut self.narrator(0).answered_elsewhere);
-        if !shared.is_empty()
-            && let Some(store) = sessions::store(&self.caller.world)
-            && let Err(error) = store.describe(self.session, |metadata| metadata.shared.extend(shared))
-        {
-            tracing::warn!(%error, "which results are shared was not saved");
-        }
-    }
-
-    fn publish(&mut self, batch: Option<Batch>) {
-        let Some(batch) = batch else { return };
-        if let Some(own) = &self.own {
-            own.send(batch.bytes.clone());
-        }
-        self.channel.lock().publish(batch);
-    }
-
-    fn narrator(&mut self, messages: usize) -> &mut Narrator {
-        let (session, run) = (self.session.to_string(), self.run.clone());
-        let markdown = self.front.markdown;
-        let shared = &self.shared;
-        let new = || Narrator::new(session, run, messages, markdown).sharing(shared.clone(), &[]);
-        self.narrator.get_or_insert_with(new)
-    }
-}
-
-impl Observer for RunObserver {
-    fn began(&mut self, transcript: &Transcript) {
-        let messages = transcript.as_slice().len();
-        self.channel.lock().began(messages);
-        let (session, run) = (self.session.to_string(), self.run.clone());
-        let narrator = Narrator::new(session, run, messages, self.front.markdown);
-        let narrator = narrator.sharing(self.shared.clone(), &transcript.open());
-        let started = self.narrator.insert(narrator).started();
-        self.publish(started);
-    }
-
-    fn event(&mut self, event: Event) {
-        self.decided |= matches!(event, Event::Decided { .. });
-        let batch = self.narrator(0).event(event);
-        self.publish(batch);
-    }
-
-    fn ended(&mut self, ended: Result<(), Failure>) {
-        let asked = std::mem::take(&mut *self.asked.lock());
-        if self.narrator.is_none() {
-            let started = self.narrator(0).started();
-            self.publish(started);
-        }
-        self.note_shared();
-        let last = last_event(&self.session.to_string(), &self.run, &ended, &asked);
-        let batch = self.narrator(0).ended(&last);
-        if self.decided && asked.is_empty() {
-            // Not before: after a crash, the answers are needed again until what they allow has begun.
-            let _ = self.caller.waiting().map(|files| files.remove(self.session));
-        }
-        {
-            // A client that has read the end can go on at once.
-            let mut channel = self.channel.lock();
-            batch.iter().for_each(|batch| channel.publish(batch.clone()));
-            channel.end(last);
-        }
-        if let (Some(own), Some(batch)) = (self.own.take(), batch) {
-            own.send(batch.bytes);
-        }
-        let (principal, session) = (&self.caller.principal, self.session);
-        if let Some(comparison) = self.comparison.take().filter(|_| asked.is_empty()) {
-            self.front.comparisons.ended(principal, &comparison, session);
-        }
-        // An equal question of another session may have been answered before this turn had ended.
-        let waiting = self.caller.waiting().ok().and_then(|files| files.read(session));
-        if !asked.is_empty() && waiting.is_some_and(|waiting| waiting.open() == 0) {
-            self.front.continue_later(&self.caller, session);
-        }
-        for interrupt in &asked {
-            let event =
-                json!({ "type": "approval", "id": interrupt["id"], "session": self.session.to_string() });
-            self.front.channels.tell(&self.caller.principal, &event);
-        }
-        self.front.tell_session(&self.caller, self.session, false);
-    }
 }

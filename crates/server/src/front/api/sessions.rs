@@ -1,5 +1,6 @@
 //! Sessions over `/api`: listed, shown, named, forked, taken back, deleted, exported and imported.
 
+use std::collections::HashSet;
 use std::io;
 
 use converse_canister::media::magic;
@@ -69,7 +70,7 @@ impl Front {
         let words = words.and_then(|words| Query::new(words.split_whitespace(), Within::All));
         let hits = words.map(|words| store.search(&words, MAX_HITS).map(|found| found.hits)).transpose()?;
         // Before the sessions are read: a turn that began before them and has ended since had no message yet.
-        let running = self.channels.running(&caller.principal);
+        let running = self.running(caller);
         let summaries = store.list()?;
         let cursor =
             query.text("cursor").map(|text| place_of(text).ok_or_else(invalid_cursor)).transpose()?;
@@ -91,10 +92,13 @@ impl Front {
         let is_after = |one: &&Summary| cursor.is_none_or(|at| (one.updated, one.id) < at);
         let mut listed = summaries.iter().filter(wanted).filter(is_after);
         let page: Vec<&Summary> = listed.by_ref().take(limit).collect();
+        let asked: HashSet<Uuid> =
+            caller.waiting().map(|files| files.sessions().into_iter().collect()).unwrap_or_default();
         let items: Vec<Value> = page
             .iter()
             .map(|summary| {
-                let mut item = self.item(caller, summary);
+                let is_running = running.contains(&summary.id);
+                let mut item = item(caller, summary, is_running, asked.contains(&summary.id));
                 if let Some(hits) = &hits {
                     let of = hits.iter().filter(|hit| hit.session == summary.id).take(3);
                     let of = of.map(
@@ -114,39 +118,9 @@ impl Front {
         Ok(json_reply(StatusCode::OK, &body))
     }
 
-    fn item(&self, caller: &Caller, summary: &Summary) -> Value {
-        let Metadata { name, tags, model, project, totals, .. } = &summary.metadata;
-        // Before what waits: a turn that has ended has written that down.
-        let is_running = self.channels.is_running(&caller.principal, summary.id);
-        let waiting =
-            caller.waiting().ok().and_then(|files| files.read(summary.id)).map_or(0, |one| one.open());
-        let mut item = json!({
-            "id": summary.id.to_string(),
-            "words": summary.words,
-            "created": summary.created.to_string(),
-            "updated": summary.updated.to_string(),
-            "messages": summary.canisters,
-            "tags": tags,
-            "running": is_running,
-            "waiting": waiting,
-        });
-        let more = [
-            ("name", name.clone().map(Value::from)),
-            ("model", model.clone().map(Value::from)),
-            ("project", project.clone().map(Value::from)),
-            ("problem", summary.problem.clone().map(Value::from)),
-            ("cost", totals.as_ref().map(|totals| json!({ "dollars": totals.cost.dollars().to_string() }))),
-        ];
-        for (key, value) in more {
-            if let Some(value) = value {
-                item[key] = value;
-            }
-        }
-        item
-    }
-
     pub(super) fn item_of(&self, caller: &Caller, store: &Store, id: Uuid) -> Result<Value, ApiFailure> {
-        Ok(self.item(caller, &store.summary(id)?))
+        let is_running = self.is_running(caller, id)?;
+        Ok(item(caller, &store.summary(id)?, is_running, true))
     }
 
     /// `POST /api/sessions`.
@@ -169,7 +143,7 @@ impl Front {
     ) -> Result<Reply, ApiFailure> {
         let limit = query.number("limit")?.unwrap_or(200).clamp(1, MAX_MESSAGES);
         let store = sessions::required(&caller.world)?;
-        let stage = || self.channels.stage(&caller.principal, id);
+        let stage = || self.stage(caller, id);
         let (loaded, mut body) = at_one_stage(stage, |stage| {
             // An invocation that runs has no result yet.
             let loaded = if stage.is_running { store.read_running(id)? } else { store.read_waiting(id)? };
@@ -213,13 +187,14 @@ impl Front {
 
     /// `DELETE /api/sessions/{id}`.
     pub(super) fn delete_session(&self, caller: &Caller, id: Uuid) -> Result<Reply, ApiFailure> {
-        if self.channels.is_running(&caller.principal, id) {
+        if self.is_running(caller, id)? {
             return Err(ApiFailure::busy());
         }
         sessions::required(&caller.world)?.delete(id)?;
         caller.waiting()?.remove(id);
         let event = json!({ "type": "session", "id": id.to_string(), "deleted": true });
         self.channels.tell(&caller.principal, &event);
+        self.announce_change(caller, id);
         Ok(reply(StatusCode::NO_CONTENT, "application/json", ""))
     }
 
@@ -243,7 +218,7 @@ impl Front {
     /// `POST /api/sessions/{id}/rewind`.
     pub(super) fn rewind_session(&self, caller: &Caller, id: Uuid, body: &[u8]) -> Result<Reply, ApiFailure> {
         let At { at } = parsed(body)?;
-        if self.channels.is_running(&caller.principal, id) {
+        if self.is_running(caller, id)? {
             return Err(ApiFailure::busy());
         }
         let store = sessions::required(&caller.world)?;
@@ -328,6 +303,36 @@ impl Front {
         }
         Ok(reply)
     }
+}
+
+/// Describes a session. Whether a turn runs is found out before what waits: a turn that has ended has written that down.
+fn item(caller: &Caller, summary: &Summary, is_running: bool, may_wait: bool) -> Value {
+    let Metadata { name, tags, model, project, totals, .. } = &summary.metadata;
+    let files = caller.waiting().ok().filter(|_| may_wait);
+    let waiting = files.and_then(|files| files.read(summary.id)).map_or(0, |one| one.open());
+    let mut item = json!({
+        "id": summary.id.to_string(),
+        "words": summary.words,
+        "created": summary.created.to_string(),
+        "updated": summary.updated.to_string(),
+        "messages": summary.canisters,
+        "tags": tags,
+        "running": is_running,
+        "waiting": waiting,
+    });
+    let more = [
+        ("name", name.clone().map(Value::from)),
+        ("model", model.clone().map(Value::from)),
+        ("project", project.clone().map(Value::from)),
+        ("problem", summary.problem.clone().map(Value::from)),
+        ("cost", totals.as_ref().map(|totals| json!({ "dollars": totals.cost.dollars().to_string() }))),
+    ];
+    for (key, value) in more {
+        if let Some(value) = value {
+            item[key] = value;
+        }
+    }
+    item
 }
 
 /// Returns the first message of a page of the last ones. A page begins with a message of the user if one is near.

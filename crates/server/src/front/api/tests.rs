@@ -62,7 +62,7 @@ async fn front(dir: &Path) -> std::sync::Arc<Front> {
             html: |_: &Document| rendered(),
         },
     };
-    Front::new(parts, CancellationToken::new()).0
+    Front::new(parts, CancellationToken::new()).unwrap().0
 }
 
 /// Makes a session of a question and an answer at this time, and returns its id.

@@ -1,22 +1,21 @@
-//! Approvals that wait: one file for each session, so that they are answered also after a restart and by other processes.
+//! Approvals that wait: one record for each session, so that they are answered also after a restart and by other
+//! processes.
 //!
-//! The file is `waiting/<session>.json` beside the sessions. It describes the questions and has the answers so far. The
-//! session itself says whether it waits; the file may be deleted.
+//! It is the file `waiting/<session>.json` beside the sessions, or a row of their database. It describes the questions and
+//! has the answers so far. The session itself says whether it waits; the record may be deleted.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::Read as _;
-use std::path::PathBuf;
+use std::io;
+use std::sync::Arc;
 
 use converse_host::world::World;
 use converse_session::Uuid;
-use converse_session::files::{Replace, open_regular, private_dir, replace};
+use converse_session::storage::{RecordKind, Records};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::runs::Props;
-
-const MAX_BYTES: u64 = 16 * 1024 * 1024;
+use crate::front::records_of;
 
 /// The questions of a session and the answers so far.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -70,51 +69,60 @@ impl Waiting {
         self.questions.keys().filter(|id| !self.answers.contains_key(*id))
     }
 
+    /// Returns whether a question has no answer.
+    pub(super) fn is_open(&self, interrupt: &Value) -> bool {
+        interrupt["id"].as_str().is_some_and(|id| !self.answers.contains_key(id))
+    }
+
     /// Returns the number of questions without an answer.
     pub(super) fn open(&self) -> usize {
-        let ids = self.interrupts.iter().filter_map(|interrupt| interrupt["id"].as_str());
-        ids.filter(|id| !self.answers.contains_key(*id)).count()
+        self.interrupts.iter().filter(|interrupt| self.is_open(interrupt)).count()
     }
 }
 
-/// The files of a principal.
+/// The questions of a principal's sessions.
 #[derive(Debug, Clone)]
 pub(super) struct WaitingFiles {
-    dir: PathBuf,
+    records: Arc<dyn Records>,
 }
 
 impl WaitingFiles {
     /// `None` without a home.
     pub(super) fn of(world: &World) -> Option<Self> {
-        world.data_dir().map(|dir| Self { dir: dir.join("waiting") })
-    }
-
-    fn path(&self, session: Uuid) -> PathBuf {
-        self.dir.join(format!("{session}.json"))
+        records_of(world).map(|records| Self { records })
     }
 
     pub(super) fn read(&self, session: Uuid) -> Option<Waiting> {
-        let mut text = String::new();
-        open_regular(&self.path(session)).ok()?.take(MAX_BYTES).read_to_string(&mut text).ok()?;
-        serde_json::from_str(&text).ok()
+        self.known(session).map(|(waiting, _)| waiting)
     }
 
-    pub(super) fn write(&self, session: Uuid, waiting: &Waiting) -> std::io::Result<()> {
-        private_dir(&self.dir)?;
-        replace(&self.path(session), &serde_json::to_vec(waiting)?, Replace::PRIVATE)
+    /// The same, with what [`WaitingFiles::update`] compares.
+    pub(super) fn known(&self, session: Uuid) -> Option<(Waiting, Vec<u8>)> {
+        let failed = |error: &io::Error| tracing::warn!(%error, "the questions of a session were not read");
+        let bytes =
+            self.records.get(RecordKind::Waiting, &session.to_string()).inspect_err(failed).ok()??;
+        Some((serde_json::from_slice(&bytes).ok()?, bytes))
+    }
+
+    pub(super) fn write(&self, session: Uuid, waiting: &Waiting) -> io::Result<()> {
+        self.records.put(RecordKind::Waiting, &session.to_string(), &serde_json::to_vec(waiting)?)
+    }
+
+    /// Writes them if they are still the known ones; returns whether they were.
+    pub(super) fn update(&self, session: Uuid, known: &[u8], waiting: &Waiting) -> io::Result<bool> {
+        let written = serde_json::to_vec(waiting)?;
+        self.records.update(RecordKind::Waiting, &session.to_string(), known, &written)
     }
 
     pub(super) fn remove(&self, session: Uuid) {
         // Nothing waits without an entry in the session.
-        let _ = fs::remove_file(self.path(session));
+        let _ = self.records.remove(RecordKind::Waiting, &session.to_string());
     }
 
-    /// Returns all sessions with a file, the oldest first.
+    /// Returns all sessions with questions, the oldest first.
     pub(super) fn sessions(&self) -> Vec<Uuid> {
-        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
-        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-        let ids = names.filter_map(|name| name.strip_suffix(".json")?.parse().ok());
-        let mut ids: Vec<Uuid> = ids.collect();
+        let keys = self.records.keys(RecordKind::Waiting).unwrap_or_default();
+        let mut ids: Vec<Uuid> = keys.iter().filter_map(|key| key.parse().ok()).collect();
         ids.sort_unstable();
         ids
     }

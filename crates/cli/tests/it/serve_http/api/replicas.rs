@@ -1,0 +1,234 @@
+//! Several servers with one database: each of them knows the sessions, turns and questions of the others.
+
+use converse_testkit::hang_guard::wait_until;
+use converse_testkit::postgres::PostgresServer;
+
+use super::comparisons::answer;
+use super::*;
+use crate::serve_http::slow_server;
+
+/// A database, and servers that have nothing else in common.
+struct Team {
+    database: PostgresServer,
+    url: String,
+    provider: Provider,
+}
+
+impl Team {
+    fn new<const N: usize>(script: [crate::body::Says; N]) -> Self {
+        let database = PostgresServer::start().unwrap_or_else(|error| panic!("{error}"));
+        let url = database.database().unwrap();
+        Self { database, url, provider: Provider::new(Dialect::Chat, script) }
+    }
+
+    /// A machine for one server.
+    fn machine(&self) -> TestEnv {
+        self.provider.env(TestEnv::new()).var("CONVERSE_SERVE_TOKEN", TOKEN)
+    }
+
+    fn open(&self, env: &TestEnv, flags: &[&str]) -> Gate {
+        let gate = open(env, &[&["--openai", "--store", &self.url], flags].concat());
+        wait_until("the server has the database", || is_ready(&gate));
+        gate
+    }
+
+    fn question(&self, session: &str) -> Value {
+        let mut body = question("Go.");
+        body["threadId"] = json!(session);
+        body["forwardedProps"] = json!({ "model": self.provider.model() });
+        body
+    }
+}
+
+fn is_ready(gate: &Gate) -> bool {
+    send(gate, "GET", "/readyz", TOKEN, &Value::Null).0 == 200
+}
+
+/// Begins a run without a stream, with more headers.
+fn begun(gate: &Gate, body: &Value, more: &str) -> (u16, String) {
+    let body = body.to_string();
+    let more = format!(
+        "authorization: Bearer {TOKEN}\r\naccept: application/json\r\ncontent-type: application/json\r\n{more}\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    gate.ask(&head(gate, "POST", "/api/runs", &more))
+}
+
+/// The events without what depends on the moment: pieces of text and their HTML, times.
+fn course(events: &[(String, Value)]) -> Vec<String> {
+    let skipped = ["TEXT_MESSAGE_CONTENT", "STATE_SNAPSHOT"];
+    let of = |event: &Value| match event["type"].as_str().unwrap() {
+        "CUSTOM" => event["name"].as_str().filter(|name| *name == "converse.user").map(str::to_owned),
+        kind if skipped.contains(&kind) => None,
+        kind => Some(kind.to_owned()),
+    };
+    events.iter().filter_map(|(_, event)| of(event)).collect()
+}
+
+fn outcome(events: &[(String, Value)]) -> &Value {
+    &events.last().unwrap().1["outcome"]["type"]
+}
+
+#[test]
+fn a_session_goes_on_at_any_server_and_is_its_owners_alone() {
+    let team = Team::new([text("One."), text("Two.")]);
+    let (here, there) = (team.machine(), team.machine());
+    let [one, two] = [&here, &there].map(|env| {
+        let file = token_file(env, &format!("{OTHER}\n"));
+        team.open(env, &["--token-file", &file])
+    });
+    let first = run(&one, &team.question(""));
+    let id = session_of(&first);
+    let path = format!("/api/sessions/{id}");
+    assert_eq!(get(&two, &path)["total"], 2);
+    let second = run(&two, &team.question(&id));
+    assert_eq!((session_of(&second), words(&second).as_str()), (id.clone(), "Two."));
+    for gate in [&one, &two] {
+        assert_eq!(get(gate, &path)["total"], 4);
+        assert_eq!(get(gate, "/api/sessions")["items"].as_array().unwrap().len(), 1);
+        let listed = json_of(send(gate, "GET", "/api/sessions", OTHER, &Value::Null));
+        assert_eq!(listed["items"], json!([]), "the sessions of another principal");
+        assert_eq!(send(gate, "GET", &path, OTHER, &Value::Null).0, 404);
+    }
+    // What one server alone could know is not offered.
+    let models = json!({ "question": "Go.", "models": ["understudy", team.provider.model()] });
+    let (status, refused) = send(&two, "POST", "/api/comparisons", TOKEN, &models);
+    assert!(status == 501 && refused.contains("store-unsupported"), "{refused}");
+    let response = json!({ "model": "understudy", "input": "What is 6*7?" });
+    let (status, refused) = send(&two, "POST", "/v1/responses", TOKEN, &response);
+    assert!(status == 501 && refused.contains("store_unsupported"), "{refused}");
+    let response = json!({ "model": "understudy", "input": "What is 6*7?", "store": false });
+    assert_eq!(send(&two, "POST", "/v1/responses", TOKEN, &response).0, 200);
+    assert_eq!(send(&two, "DELETE", &path, TOKEN, &Value::Null).0, 204);
+    assert_eq!(send(&one, "GET", &path, TOKEN, &Value::Null).0, 404);
+}
+
+#[test]
+fn a_turn_is_seen_and_cancelled_at_another_server_and_its_key_is_known_there() {
+    let slow = || calls([("upstream__slow", json!({}))]);
+    let team = Team::new([slow(), text("Done."), slow()]);
+    let (here, there) = (team.machine(), team.machine());
+    let (has_begun, go) = slow_server(&here);
+    let servers = here.path("servers").display().to_string();
+    let flags = ["--ensembles", &servers, "-e", "upstream", "--allow", "upstream.*"];
+    let (one, two) = (team.open(&here, &flags), team.open(&there, &flags));
+    let key = "Idempotency-Key: once\r\n";
+    let (status, accepted) = begun(&one, &team.question(""), key);
+    assert_eq!(status, 202, "{accepted}");
+    let id = json_of((status, accepted.clone()))["session"].as_str().unwrap().to_owned();
+    let path = format!("/api/sessions/{id}");
+    // It is saved when it is accepted.
+    assert_eq!(get(&two, &path)["messages"][0]["role"], "user");
+    let (status, replayed) = begun(&two, &team.question(""), key);
+    assert!(status == 202 && replayed.contains("idempotent-replayed: true"), "{replayed}");
+    assert_eq!(json_of((status, replayed))["session"], json!(id));
+    has_begun.recv_timeout(LIMIT).unwrap();
+    assert_eq!(get(&two, &path)["running"], true);
+    assert_eq!(get(&two, "/api/sessions")["items"][0]["running"], true);
+    let (status, refused) = begun(&two, &team.question(&id), "");
+    assert!(status == 409 && refused.contains("busy"), "{refused}");
+    assert_eq!(send(&two, "DELETE", &path, TOKEN, &Value::Null).0, 409);
+
+    // Followed at both, from the beginning: the other server tells the same, as whole messages.
+    let position = std::thread::scope(|scope| {
+        let [here, there] = [&one, &two].map(|gate| scope.spawn(|| follow(gate, &id, "0.0.0")));
+        go.send(()).unwrap();
+        let (here, there) = (here.join().unwrap(), there.join().unwrap());
+        assert_eq!(course(&there), course(&here), "{there:?}");
+        assert_eq!((words(&there).as_str(), outcome(&there)), ("Done.", &json!("success")));
+        assert_eq!(there.last().unwrap().1, here.last().unwrap().1, "the end is the same, with its run");
+        there.last().unwrap().0.clone()
+    });
+    assert_eq!(get(&two, &path)["running"], false);
+
+    let (status, _) = begun(&one, &team.question(&id), "");
+    assert_eq!(status, 202);
+    has_begun.recv_timeout(LIMIT).unwrap();
+    std::thread::scope(|scope| {
+        let there = scope.spawn(|| follow(&two, &id, &position));
+        let cancelled = send(&two, "POST", &format!("{path}/cancel"), TOKEN, &Value::Null);
+        assert_eq!(cancelled.0, 202, "{}", cancelled.1);
+        assert_eq!(outcome(&there.join().unwrap()), "cancelled");
+    });
+    assert_eq!(send(&two, "POST", &format!("{path}/cancel"), TOKEN, &Value::Null).0, 404);
+    go.send(()).unwrap();
+    assert_eq!(team.provider.requests().len(), 3, "no turn ran twice");
+}
+
+#[test]
+fn an_approval_is_answered_at_another_server() {
+    let write = calls([("io__write_file", json!({ "path": "note.txt", "content": "hello" }))]);
+    let team = Team::new([write, text("Written.")]);
+    let (here, there) = (team.machine(), team.machine());
+    let (one, two) = (team.open(&here, &[]), team.open(&there, &[]));
+    let asked = run(&one, &team.question(""));
+    let (id, position) = (session_of(&asked), asked.last().unwrap().0.clone());
+    let question = get(&two, "/api/approvals")["items"][0]["id"].clone();
+    assert_eq!(question, asked.last().unwrap().1["outcome"]["interrupts"][0]["id"], "{asked:?}");
+    std::thread::scope(|scope| {
+        let follows = scope.spawn(|| follow(&one, &id, &position));
+        assert_eq!(answer(&two, &question, &json!({ "decision": "once" }))["left"], 0);
+        let rest = follows.join().unwrap();
+        assert_eq!((words(&rest).as_str(), outcome(&rest)), ("Written.", &json!("success")), "{rest:?}");
+    });
+    assert!(!here.path("work/note.txt").exists(), "the server that got the answer runs the turn");
+    assert_eq!(std::fs::read_to_string(there.path("work/note.txt")).unwrap(), "hello");
+    for gate in [&one, &two] {
+        assert_eq!(get(gate, "/api/approvals")["items"], json!([]));
+        let path = format!("/api/approvals/{}", question.as_str().unwrap());
+        assert_eq!(send(gate, "POST", &path, TOKEN, &json!({ "decision": "once" })).0, 404);
+    }
+}
+
+#[test]
+fn the_turn_of_a_server_that_was_killed_is_closed_by_another_and_the_session_goes_on() {
+    let slow = calls([("upstream__slow", json!({}))]);
+    let team = Team::new([slow, text("Goes on.")]);
+    let (here, there) = (team.machine(), team.machine());
+    let (has_begun, go) = slow_server(&here);
+    let servers = here.path("servers").display().to_string();
+    let flags = ["--ensembles", &servers, "-e", "upstream", "--allow", "upstream.*"];
+    let (mut one, two) = (team.open(&here, &flags), team.open(&there, &flags));
+    let (status, accepted) = begun(&one, &team.question(""), "Idempotency-Key: once\r\n");
+    let id = json_of((status, accepted))["session"].as_str().unwrap().to_owned();
+    has_begun.recv_timeout(LIMIT).unwrap();
+    one.child.kill().unwrap();
+    one.child.wait().unwrap();
+    let seen = follow(&two, &id, "0.0.0");
+    let last = &seen.last().unwrap().1;
+    assert_eq!((&last["type"], &last["code"]), (&json!("RUN_ERROR"), &json!("interrupted")), "{seen:?}");
+    let shown = get(&two, &format!("/api/sessions/{id}"));
+    assert!(shown["running"] == false && shown.to_string().contains("outcome is unknown"), "{shown}");
+    // The key was answered when the turn was saved.
+    let (status, replayed) = begun(&two, &team.question(""), "Idempotency-Key: once\r\n");
+    assert!(status == 202 && replayed.contains("idempotent-replayed"), "{replayed}");
+    let next = run(&two, &team.question(&id));
+    assert_eq!((words(&next).as_str(), outcome(&next)), ("Goes on.", &json!("success")));
+    assert!(has_begun.try_recv().is_err(), "the call ran once");
+    go.send(()).unwrap();
+}
+
+#[test]
+fn a_server_is_ready_while_its_database_answers_and_tells_of_changes_elsewhere() {
+    let team = Team::new([text("One.")]);
+    let (here, there) = (team.machine(), team.machine());
+    let (one, two) = (team.open(&here, &[]), team.open(&there, &[]));
+    let mut stream = TcpStream::connect(&two.address).unwrap();
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    let more = format!("authorization: Bearer {TOKEN}\r\n\r\n");
+    stream.write_all(head(&two, "GET", "/api/events", &more).as_bytes()).unwrap();
+    let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line == ": "), "it listens");
+    let id = session_of(&run(&one, &team.question("")));
+    let told = lines.find_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
+    assert_eq!(told.unwrap()["id"], json!(id));
+
+    team.database.crash().unwrap();
+    wait_until("the server is not ready", || !is_ready(&one));
+    let (status, refused) = send(&one, "GET", &format!("/api/sessions/{id}"), TOKEN, &Value::Null);
+    assert!(status >= 500, "a failure is not a missing session: {refused}");
+    team.database.resume().unwrap();
+    wait_until("the server is ready", || is_ready(&one));
+    assert_eq!(get(&one, &format!("/api/sessions/{id}"))["total"], 2);
+}

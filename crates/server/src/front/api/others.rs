@@ -1,0 +1,313 @@
+//! Other servers with the same database: what they do to sessions that clients follow here, and turns that they lost.
+//!
+//! A message of another server says only that there is more. Everything else is read from the session and its last turn.
+
+use std::sync::Arc;
+
+use converse_gateway::Principal;
+use converse_host::context::RunContext;
+use converse_host::failure::{Failure, Kind};
+use converse_host::turn::sessions;
+use converse_session::storage::{News, Replicas};
+use converse_session::{SessionError, Uuid};
+use serde_json::{Value, json};
+
+use super::channel::{CatchingUp, SharedChannel, Stage};
+use super::failure::ApiFailure;
+use super::narrator::{Position, last_event};
+use super::snapshot::{Seen, Snapshot};
+use super::{Caller, blocking, owner_of};
+use crate::front::body::EventSender;
+use crate::front::{Front, beside_turns};
+
+/// Readings of a session until its turn was the same before and after.
+const MAX_READINGS: usize = 8;
+
+pub(super) fn principal_of(owner: &str) -> Principal {
+    if owner.is_empty() { Principal::Owner } else { Principal::Other(owner.into()) }
+}
+
+impl Front {
+    /// Follows what the other servers do, for ever.
+    pub async fn follow_others(self: &Arc<Self>) {
+        let Some(replicas) = &self.replicas else { return std::future::pending().await };
+        loop {
+            self.news.notified().await;
+            for news in replicas.news() {
+                self.heard(news);
+            }
+        }
+    }
+
+    fn heard(self: &Arc<Self>, news: News) {
+        match news {
+            News::Anything => {
+                for (principal, session) in self.channels.all() {
+                    self.catch_up_later(&principal, session);
+                }
+            }
+            News::Grown { owner, session } => self.catch_up_later(&principal_of(&owner), session),
+            News::Changed { owner, session } => {
+                let principal = principal_of(&owner);
+                self.catch_up_later(&principal, session);
+                self.pass_on_change(principal, session);
+            }
+            News::Cancelled { owner, session } => {
+                self.channels.cancel(&principal_of(&owner), session);
+            }
+            News::Lost { owner, session, process } => {
+                let front = Arc::clone(self);
+                tokio::spawn(beside_turns(move || front.take_over_turn(&owner, session, process)));
+            }
+        }
+    }
+
+    /// Returns whether a turn runs in the session, here or elsewhere.
+    pub(super) fn is_running(&self, caller: &Caller, session: Uuid) -> Result<bool, ApiFailure> {
+        if self.channels.is_running(&caller.principal, session) {
+            return Ok(true);
+        }
+        let Some(replicas) = &self.replicas else { return Ok(false) };
+        let turn = replicas.turn(caller.owner(), session).map_err(|error| ApiFailure::no_database(&error))?;
+        Ok(turn.is_some_and(|turn| turn.is_running))
+    }
+
+    /// Returns what a reading of the session depends on.
+    pub(super) fn stage(&self, caller: &Caller, session: Uuid) -> Stage {
+        let here = self.channels.stage(&caller.principal, session);
+        let elsewhere = self.replicas.as_ref().filter(|_| !here.is_running);
+        let turn = elsewhere.and_then(|replicas| replicas.turn(caller.owner(), session).ok().flatten());
+        match turn.filter(|turn| turn.is_running) {
+            Some(turn) => Stage { is_running: true, began: turn.began, ..here },
+            None => here,
+        }
+    }
+
+    /// Tells the other servers that a turn or a question of a session has changed.
+    pub(super) fn announce_change(&self, caller: &Caller, session: Uuid) {
+        if let Some(replicas) = &self.replicas {
+            replicas.announce(News::Changed { owner: caller.owner().to_owned(), session });
+        }
+    }
+
+    /// Reads a session and its last turn until both are of one time.
+    fn snapshot(
+        &self,
+        replicas: &dyn Replicas,
+        caller: &Caller,
+        session: Uuid,
+    ) -> Result<Snapshot, ApiFailure> {
+        let turn_now =
+            || replicas.turn(caller.owner(), session).map_err(|error| ApiFailure::no_database(&error));
+        let store = sessions::required(&caller.world)?;
+        let mut turn = turn_now()?;
+        for _ in 0..MAX_READINGS {
+            let is_running = turn.as_ref().is_some_and(|turn| turn.is_running);
+            let read = if is_running { store.read_running(session) } else { store.read_waiting(session) };
+            let metadata = store.metadata(session);
+            let waiting = caller.waiting()?.read(session).filter(|waiting| waiting.open() > 0);
+            let now = turn_now()?;
+            if now != turn {
+                turn = now;
+                continue;
+            }
+            let messages = match read {
+                Ok(loaded) => loaded.transcript.as_slice().to_vec(),
+                // Its turn is about to create it.
+                Err(SessionError::NotFound(_)) if turn.is_some() => Vec::new(),
+                Err(error) => return Err(error.into()),
+            };
+            return Ok(Snapshot {
+                session: session.to_string(),
+                turn,
+                messages,
+                shared: metadata.map(|metadata| metadata.shared).unwrap_or_default(),
+                interrupts: waiting.map(|waiting| waiting.interrupts).unwrap_or_default(),
+                markdown: self.markdown,
+            });
+        }
+        Err(ApiFailure::busy())
+    }
+
+    /// Follows a session that no turn of this server runs in: `after` a position, or from now on. Returns false if one has
+    /// begun.
+    pub(super) async fn follow_elsewhere(
+        self: &Arc<Self>,
+        caller: &Caller,
+        session: Uuid,
+        (after, sender): (Option<Position>, &EventSender),
+    ) -> Result<bool, ApiFailure> {
+        let Some(replicas) = &self.replicas else { return Ok(false) };
+        let channel = self.channels.of(&caller.principal, session);
+        loop {
+            let before = {
+                let channel = channel.lock();
+                (channel.stage(), channel.seen.clone())
+            };
+            if before.0.is_running {
+                return Ok(false);
+            }
+            let (front, one, shared) = (Arc::clone(self), caller.clone(), Arc::clone(replicas));
+            let snapshot = blocking(move || front.snapshot(&*shared, &one, session)).await??;
+            let mut channel = channel.lock();
+            if (channel.stage(), &channel.seen) != (before.0, &before.1) {
+                continue;
+            }
+            if let Some(seen) = channel.seen.take().filter(|_| channel.reader().is_some()) {
+                channel.pass_on(&snapshot.since(&seen));
+            }
+            for batch in after.map(|at| snapshot.since(&snapshot.seen_until(at))).unwrap_or_default() {
+                sender.send_earlier(batch.bytes);
+            }
+            channel.seen = Some(snapshot.all_seen());
+            channel.follow(sender.clone());
+            break;
+        }
+        // A message that came meanwhile found nobody who follows.
+        self.catch_up_later(&caller.principal, session);
+        Ok(true)
+    }
+
+    /// Reads what another server has written into a session, if somebody follows it here.
+    fn catch_up_later(self: &Arc<Self>, principal: &Principal, session: Uuid) {
+        let (Some(replicas), Some(channel)) =
+            (self.replicas.clone(), self.channels.followed(principal, session))
+        else {
+            return;
+        };
+        {
+            let mut channel = channel.lock();
+            let is_reading = channel.catching_up != CatchingUp::No;
+            channel.catching_up = if is_reading { CatchingUp::Again } else { CatchingUp::Yes };
+            if is_reading {
+                return;
+            }
+        }
+        let (front, caller) = (Arc::clone(self), self.caller_of(principal.clone()));
+        tokio::spawn(beside_turns(move || {
+            loop {
+                if let Err(failure) = front.catch_up(&*replicas, &caller, session, &channel) {
+                    tracing::debug!("a session that is followed was not read: {failure:?}");
+                }
+                let mut channel = channel.lock();
+                let is_over = channel.catching_up != CatchingUp::Again;
+                channel.catching_up = if is_over { CatchingUp::No } else { CatchingUp::Yes };
+                if is_over {
+                    break;
+                }
+            }
+        }));
+    }
+
+    fn catch_up(
+        &self,
+        replicas: &dyn Replicas,
+        caller: &Caller,
+        session: Uuid,
+        channel: &SharedChannel,
+    ) -> Result<(), ApiFailure> {
+        let Some(seen) = channel.lock().seen.clone() else { return Ok(()) };
+        let snapshot = self.snapshot(replicas, caller, session)?;
+        let batches = snapshot.since(&seen);
+        let mut channel = channel.lock();
+        if channel.turn.is_none() && channel.seen.as_ref() == Some(&seen) {
+            channel.pass_on(&batches);
+            channel.seen = Some(snapshot.all_seen());
+        } else if channel.turn.is_none() && channel.seen.is_some() {
+            channel.catching_up = CatchingUp::Again;
+        }
+        Ok(())
+    }
+
+    /// Brings the clients of a session to the messages before a turn that begins here.
+    pub(super) fn caught_up(&self, caller: &Caller, session: Uuid, messages: &[converse_canister::Canister]) {
+        let Some(channel) = self.channels.followed(&caller.principal, session) else { return };
+        let mut channel = channel.lock();
+        let Some(seen) = channel.seen.take() else { return };
+        let before = Snapshot {
+            session: session.to_string(),
+            turn: None,
+            messages: messages.to_vec(),
+            shared: Vec::new(),
+            interrupts: Vec::new(),
+            markdown: self.markdown,
+        };
+        let taken_back = seen.position.messages > messages.len();
+        if !taken_back {
+            let seen = Seen { run: None, ..seen };
+            channel.pass_on(&before.since(&seen));
+        }
+    }
+
+    /// Tells the clients of a principal here that a session has changed elsewhere.
+    fn pass_on_change(self: &Arc<Self>, principal: Principal, session: Uuid) {
+        if !self.channels.has_follower(&principal) {
+            return;
+        }
+        let (front, caller) = (Arc::clone(self), self.caller_of(principal));
+        tokio::spawn(beside_turns(move || {
+            let gone = sessions::store(&caller.world)
+                .is_some_and(|store| matches!(store.metadata(session), Err(SessionError::NotFound(_))));
+            let is_running = front.is_running(&caller, session).unwrap_or_default();
+            let id = session.to_string();
+            if gone && !is_running {
+                let event = json!({ "type": "session", "id": id, "deleted": true });
+                return front.channels.tell(&caller.principal, &event);
+            }
+            let waiting = caller.waiting().ok().and_then(|files| files.read(session));
+            for interrupt in waiting.iter().flat_map(|waiting| &waiting.interrupts) {
+                if waiting.as_ref().is_some_and(|waiting| waiting.is_open(interrupt)) {
+                    let event = json!({ "type": "approval", "id": interrupt["id"], "session": id });
+                    front.channels.tell(&caller.principal, &event);
+                }
+            }
+            front.tell_session(&caller, session, is_running);
+        }));
+    }
+
+    /// Takes over a turn whose server is gone: its session is repaired as after a crash, and can go on. Nothing is run
+    /// again, unless all its questions were answered and nothing that they allow had begun.
+    fn take_over_turn(self: &Arc<Self>, owner: &str, session: Uuid, process: Uuid) {
+        let Some(replicas) = &self.replicas else { return };
+        let caller = self.caller_of(principal_of(owner));
+        match replicas.take_over(session, process) {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => return tracing::warn!(%error, "the turn of a lost server was not taken over"),
+        }
+        let run = replicas.turn(owner, session).ok().flatten().map(|turn| turn.run).unwrap_or_default();
+        let repaired = sessions::resume(session, &RunContext::new(&caller.world), &caller.world);
+        let waits = match &repaired {
+            Ok(session) => !session.loaded.transcript.open().is_empty(),
+            Err(failure) => {
+                // It is repaired when it is opened the next time.
+                tracing::warn!("the session of a lost server was not repaired: {}", failure.message);
+                false
+            }
+        };
+        drop(repaired);
+        let waiting = caller.waiting().ok().and_then(|files| files.read(session)).filter(|_| waits);
+        let is_answered = waiting.as_ref().is_some_and(|waiting| waiting.open() == 0);
+        let interrupts: Vec<Value> =
+            waiting.filter(|_| !is_answered).map(|waiting| waiting.interrupts).unwrap_or_default();
+        let lost = Failure::new(Kind::Signal(15), "interrupted", "the server that ran the turn has ended");
+        let last = last_event(&session.to_string(), &run, &Err(lost), &interrupts);
+        if let Err(error) = replicas.end(session, &last.to_string()) {
+            tracing::warn!(%error, "the end of a turn was not noted");
+        }
+        self.announce_change(&caller, session);
+        self.catch_up_later(&caller.principal, session);
+        self.pass_on_change(caller.principal.clone(), session);
+        if is_answered {
+            self.continue_later(&caller, session);
+        }
+    }
+
+    /// Returns the sessions of a caller in which a turn runs, here or elsewhere.
+    pub(super) fn running(&self, caller: &Caller) -> std::collections::HashSet<Uuid> {
+        let mut running = self.channels.running(&caller.principal);
+        let elsewhere = self.replicas.as_ref().map(|replicas| replicas.running(owner_of(&caller.principal)));
+        running.extend(elsewhere.and_then(Result::ok).unwrap_or_default());
+        running
+    }
+}
