@@ -371,6 +371,32 @@ class Replicas(unittest.TestCase):
             self.assertEqual(len(rig.problems(calls, numbers, absences + away_too)), count)
         self.assertEqual(len(rig.problems(good, noted, absences[:-1])), 1)
 
+    def test_every_way_to_lose_a_turn_is_seen(self):
+        rig = replicas.turns
+        user, tool = {"role": "user", "parts": [{"text": "@noted.note number=1"}]}, {"role": "tool", "id": "inv_1_0"}
+        answer = {"role": "assistant", "parts": [{"type": "text", "text": "heard 1."}]}
+        events = [
+            {"type": "CUSTOM", "name": "converse.user", "value": {"index": 0}},
+            {"type": "TOOL_CALL_START", "toolCallId": "inv_1_0"}, {"type": "TOOL_CALL_RESULT", "toolCallId": "inv_1_0"},
+            {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m3", "delta": "heard 1."},
+            {"type": "RUN_FINISHED", "runId": "r1", "outcome": {"type": "success"}},
+        ]  # fmt: skip
+
+        def found(outcome="success", events=events, messages=(user, tool, answer), noted=(1,), running=False):
+            client = rig.Client([1], 0, None)
+            client.session, client.turns = "s", [rig.Turn(1, "r1", outcome)]
+            for event in events:
+                client.seen.take(event)
+            return len(rig.problems(client, {"running": running, "messages": list(messages)}, noted))
+
+        self.assertEqual(found(), 0)
+        for wrong in [
+            found(running=True), found(outcome=""), found(noted=[]), found(noted=[1, 1]), found(messages=[tool, answer]),
+            found(messages=[user, user, tool, answer]), *(found(events=[*events, event]) for event in events),
+            *(found(events=[one for one in events if one is not event]) for event in events[:-1]),
+        ]:  # fmt: skip
+            self.assertGreater(wrong, 0)
+
 
 class Screenshots(unittest.TestCase):
     def test_what_differs_is_replaced_and_the_rest_stays(self):

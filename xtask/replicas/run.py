@@ -1,5 +1,6 @@
 """Restarts two gateways behind nginx in turn, under load. No call may be lost or done twice: every call carries a number,
-and the server behind the gateways counts what comes. With `--upstreams` the servers are killed instead (`upstreams.py`)."""
+and the server behind the gateways counts what comes. With `--upstreams` the servers are killed instead (`upstreams.py`), and
+with `--turns N` one of N servers that share a database (`turns.py`)."""
 
 import argparse
 import contextlib
@@ -14,6 +15,7 @@ import urllib.request
 from pathlib import Path
 
 import kit
+import turns
 import upstreams
 
 HERE = Path(__file__).resolve().parent
@@ -95,7 +97,10 @@ def suite():
     parser.add_argument("--binary", help="the converse to try; a release is built if it is not given")
     parser.add_argument("--seconds", type=float, default=30, help="how long the load lasts")
     parser.add_argument("--upstreams", action="store_true", help="kill the servers behind one gateway instead; 600 seconds are the full trial")
+    parser.add_argument("--turns", type=int, default=0, metavar="N", help="kill one of N servers with one database every 5 seconds instead")
     options = parser.parse_args()
+    if options.turns:
+        return turns.run(kit.converse(options.binary, "--release"), options.turns, options.seconds)
     if options.upstreams:
         return upstreams.run(kit.converse(options.binary, "--release"), max(options.seconds, 45))
     nginx = kit.debian("usr/sbin/nginx", "nginx")

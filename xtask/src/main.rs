@@ -52,7 +52,8 @@ check (exit 1 if something is wrong; each takes --help):
   openapi                      import documents of others, and call the tools against Prism's servers of them
   panel                        drive a browser through the web panel
   real                         use llama.cpp's server with a model of random weights
-  replicas [--upstreams]       restart gateways behind nginx, or servers behind a gateway, under load
+  replicas [--upstreams]       restart gateways behind nginx, or servers behind a gateway, under load; `--turns N`: kill
+                               one of N servers with one database
   validators                   give what the program writes to validators of others
   wire                         hold requests against the types of the vendors' clients";
 

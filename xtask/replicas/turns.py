@@ -1,0 +1,337 @@
+"""Kills one of several servers with one database every few seconds, while clients run turns through all of them in turn.
+
+Every turn that was accepted must end with an answer or a recorded interruption, on the server that runs it or another one. Each
+turn carries a number, and a tool notes it: no number may be noted twice. What clients see, at whatever server, must be
+what the session has, without a gap and without anything twice.
+"""
+
+import collections
+import contextlib
+import http.client
+import itertools
+import json
+import os
+import pwd
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import kit
+from upstreams import Remote, describe
+
+CLIENTS = 40
+KILL_EVERY = 5
+# A server that was killed is started again so soon.
+AWAY = 1
+# A lease and the heartbeat that finds it out take up to 14 seconds; the rest is for a machine with other work.
+PATIENCE = 90
+PAUSE = 0.2
+WAITS = {"busy", "idempotency-key-in-use", "no-database", "too-many-turns", "stopping"}
+
+
+class Database:
+    """PostgreSQL in a directory, reached by a socket in it."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+        if not programs:
+            raise kit.Failed("PostgreSQL's server is missing: apt-get install postgresql")
+        self.programs, self.user = programs[-1], {}
+        if os.geteuid() == 0:
+            owner = pwd.getpwnam("postgres")
+            self.user = {"user": owner.pw_uid, "group": owner.pw_gid}
+            os.chown(directory, owner.pw_uid, owner.pw_gid)
+        self.url = f"postgres://converse@/postgres?host={directory}"
+
+    def run(self, program, *words):
+        words = [self.programs / program, *words]
+        done = subprocess.run(words, cwd=self.directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False, **self.user)
+        if done.returncode:
+            raise kit.Failed(f"{program} failed")
+
+    def start(self):
+        data = self.directory / "data"
+        self.run("initdb", "--auth=trust", "--no-sync", "--encoding=UTF8", "-U", "converse", "-D", data)
+        options = f"-c listen_addresses= -c unix_socket_directories={self.directory} -c autovacuum=off"
+        self.run("pg_ctl", "-D", data, "-l", self.directory / "log", "-w", "-o", options, "start")
+
+    def stop(self):
+        with contextlib.suppress(kit.Failed):
+            self.run("pg_ctl", "-D", self.directory / "data", "-m", "immediate", "-w", "stop")
+
+    def value(self, sql):
+        words = [self.programs / "psql", "-XAtq", "-h", self.directory, "-U", "converse", "-d", "postgres", "-c", sql]
+        return subprocess.run(words, capture_output=True, text=True, check=True, cwd=self.directory, **self.user).stdout.strip()
+
+
+class Server:
+    """`converse serve` at a port that it keeps, on a machine of its own: another home."""
+
+    def __init__(self, binary, directory, number, url):
+        self.port, self.program, self.directory = kit.free_port(), None, directory
+        self.words = [binary, "serve", "--http", f"127.0.0.1:{self.port}", "--no-auth", "--api", "--store", url]
+        self.words += ["--ensembles", directory / "ensembles", "-e", "noted", "--allow", "noted.*"]
+        self.env = {"PATH": kit.PATH, "HOME": str(directory / f"home{number}")}
+
+    def start(self):
+        self.program = kit.Program(self.words, cwd=self.directory, env=self.env)
+
+    def is_ready(self):
+        try:
+            return ask(self.port, "GET", "/readyz")[0] == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+
+def ask(port, method, path, body=None, headers={}):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    try:
+        more = {"content-type": "application/json", "accept": "application/json", **headers}
+        connection.request(method, path, json.dumps(body) if body is not None else None, more)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        return answer.status, json.loads(text) if text.startswith("{") else {}
+    finally:
+        connection.close()
+
+
+@dataclass
+class Turn:
+    number: int
+    run: str
+    # Nothing while it runs.
+    outcome: str = ""
+
+
+@dataclass
+class Seen:
+    """What a client has seen of its session."""
+
+    position: str = "0.0.0"
+    users: list = field(default_factory=list)
+    calls: list = field(default_factory=list)
+    results: list = field(default_factory=list)
+    texts: dict = field(default_factory=lambda: collections.defaultdict(str))
+    ends: list = field(default_factory=list)
+    # The run that the next events belong to: an end by an error does not name its own.
+    run: str = ""
+
+    def take(self, event):
+        match event["type"]:
+            case "RUN_STARTED":
+                self.run = event["runId"]
+            case "CUSTOM" if event["name"] == "converse.user":
+                self.users.append(event["value"]["index"])
+            case "TOOL_CALL_START":
+                self.calls.append(event["toolCallId"])
+            case "TOOL_CALL_RESULT":
+                self.results.append(event["toolCallId"])
+            case "TEXT_MESSAGE_CONTENT":
+                self.texts[event["messageId"]] += event["delta"]
+            case "RUN_FINISHED" | "RUN_ERROR":
+                self.ends.append(event)
+
+
+class Client(threading.Thread):
+    """Runs turns in one session, each request at the next server, until `over` is set."""
+
+    def __init__(self, ports, number, over):
+        super().__init__(daemon=True)
+        self.ports = itertools.cycle(ports[number % len(ports) :] + ports[: number % len(ports)])
+        self.first, self.over = number * 1_000_000, over
+        self.session, self.turns, self.seen, self.wrong = None, [], Seen(), []
+        self.cut = 0
+
+    def run(self):
+        for number in itertools.count(self.first + 1):
+            if self.over.is_set() or self.wrong:
+                return
+            try:
+                if turn := self.accepted(number):
+                    self.turns.append(turn)
+                    self.follow(turn)
+            except kit.Failed as failed:
+                self.wrong.append(str(failed))
+
+    def tries(self, what):
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            yield next(self.ports)
+            time.sleep(PAUSE)
+        raise kit.Failed(f"{what}: not within {PATIENCE} s")
+
+    def accepted(self, number):
+        """Begins a turn; returns nothing if it was cut before it was accepted."""
+        said = f"@noted.note number={number}"
+        run = f"r{number}"
+        body = {"threadId": self.session or "", "runId": run, "messages": [{"role": "user", "content": said}]}
+        body["forwardedProps"] = {"model": "understudy"}
+        last = None
+        for port in self.tries(f"turn {number} is accepted"):
+            try:
+                status, last = ask(port, "POST", "/api/runs", body, {"idempotency-key": run})
+            except (OSError, http.client.HTTPException) as error:
+                last = error
+                continue
+            if status == 202:
+                self.session = last["session"]
+                return Turn(number, run)
+            code = last.get("error", {}).get("code")
+            if code == "idempotency-key-interrupted":
+                self.cut += 1
+                return None
+            if code not in WAITS:
+                raise kit.Failed(f"turn {number} was refused with {status}: {last}")
+        return None
+
+    def follow(self, turn):
+        """Reads events until the end of the turn, each time at the next server from the last position on."""
+        for port in self.tries(f"turn {turn.number} of session {self.session} ends"):
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                if self.followed(port, turn):
+                    return
+
+    def followed(self, port, turn):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        try:
+            connection.request("GET", f"/api/sessions/{self.session}/events", headers={"last-event-id": self.seen.position})
+            answer = connection.getresponse()
+            if answer.status != 200:
+                return False
+            position, events = None, []
+            while line := answer.readline().decode():
+                line = line.rstrip("\n")
+                if line.startswith("id: "):
+                    position = line[4:]
+                elif line.startswith("data: "):
+                    events.append(json.loads(line[6:]))
+                elif not line and position:
+                    # What came without a position is sent again after the connection.
+                    for event in events:
+                        self.seen.take(event)
+                        if event["type"] in ("RUN_FINISHED", "RUN_ERROR") and self.seen.run == turn.run:
+                            turn.outcome = event.get("outcome", {}).get("type") or event.get("code")
+                    self.seen.position, position, events = position, None, []
+                    if turn.outcome:
+                        return True
+            return False
+        finally:
+            connection.close()
+
+
+def problems(client, shown, noted):
+    """Returns what is wrong with a client's session, by what the session has."""
+    found, times, where = list(client.wrong), collections.Counter(noted), f"session {client.session}"
+    if shown.get("running", True):
+        return [*found, f"{where}: {json.dumps(shown)[:300]}"]
+    messages, seen = shown["messages"], client.seen
+    said = [message for message in messages if message["role"] == "user"]
+    numbers = [int(re.search(r"number=(\d+)", json.dumps(message)).group(1)) for message in said]
+    accepted = [turn.number for turn in client.turns]
+    if missing := set(accepted) - set(numbers):
+        found.append(f"{where}: accepted and not saved: {sorted(missing)[:5]}")
+    if len(set(numbers)) != len(numbers):
+        found.append(f"{where}: a turn is there twice")
+    if len(set(seen.users)) != len(seen.users) or len(seen.users) < len(accepted):
+        found.append(f"{where}: {len(accepted)} turns, and {len(seen.users)} questions were seen, {len(set(seen.users))} different")
+    results = [message["id"] for message in messages if message["role"] == "tool"]
+    for kind, had in (("calls", seen.calls), ("results", seen.results)):
+        doubled = [one for one, count in collections.Counter(had).items() if count > 1]
+        gone = set(results) - set(had)
+        if doubled or gone:
+            found.append(f"{where}: {kind} seen twice: {doubled[:5]}, not seen: {sorted(gone)[:5]}")
+    for turn in client.turns:
+        if turn.outcome == "success" and times[turn.number] != 1:
+            found.append(f"{where}: turn {turn.number} succeeded, and its number was noted {times[turn.number]} times")
+        if turn.outcome not in ("success", "interrupted"):
+            found.append(f"{where}: turn {turn.number} ended as {turn.outcome!r}")
+    interrupted = sum(turn.outcome == "interrupted" for turn in client.turns)
+    ends = [end.get("runId") for end in seen.ends if end.get("runId")]
+    if doubled := [run for run, count in collections.Counter(ends).items() if count > 1]:
+        found.append(f"{where}: ends seen twice: {doubled[:5]}")
+    texts = ["".join(part.get("text", "") for part in one["parts"] if part["type"] == "text") for one in messages if one["role"] == "assistant"]
+    wrong = [text for text in texts if text and text not in seen.texts.values()]
+    if len(wrong) > interrupted:
+        found.append(f"{where}: {len(wrong)} answers were seen otherwise, as {wrong[0]!r}")
+    return found
+
+
+def killed(servers, end):
+    """Kills one server after the other until `end`; returns how many times."""
+    kills = 0
+    while time.monotonic() + KILL_EVERY < end:
+        time.sleep(KILL_EVERY - AWAY)
+        server = servers[kills % len(servers)]
+        server.program.kill()
+        time.sleep(AWAY)
+        server.start()
+        kills += 1
+    time.sleep(max(0, end - time.monotonic()))
+    return kills
+
+
+def run(binary, count, seconds):
+    with tempfile.TemporaryDirectory(prefix="turns", dir="/tmp") as work, contextlib.ExitStack() as held:
+        directory = Path(work)
+        directory.chmod(0o755)
+        (directory / "database").mkdir(mode=0o700)
+        (directory / "ensembles").mkdir()
+        database, log = Database(directory / "database"), directory / "noted.log"
+        database.start()
+        held.callback(database.stop)
+        tool = Remote(log)
+        tool.start()
+        held.callback(tool.kill)
+        describe(directory / "ensembles", "noted", f'transport = "http"\nurl = "http://127.0.0.1:{tool.port}/mcp"\n')
+        servers = [Server(binary, directory, number, database.url) for number in range(count)]
+        for server in servers:
+            server.start()
+            held.callback(lambda server=server: server.program.kill())
+        kit.until("the servers are ready", 60, lambda: all(server.is_ready() for server in servers))
+        idle = statements(database, count)
+        began, over = time.monotonic(), threading.Event()
+        clients = [Client([server.port for server in servers], number, over) for number in range(CLIENTS)]
+        for client in clients:
+            client.start()
+        kills = killed(servers, began + seconds)
+        over.set()
+        for client in clients:
+            client.join(3 * PATIENCE)
+        kit.until("the servers are ready again", 60, lambda: all(server.is_ready() for server in servers))
+        noted = [int(line) for line in log.read_text().split()]
+        turns = [turn for client in clients for turn in client.turns]
+        found = []
+        for client in clients:
+            path = f"/api/sessions/{client.session}?from=0&limit=1000"
+            found += problems(client, ask(servers[0].port, "GET", path)[1], noted)
+        if doubled := [number for number, times in collections.Counter(noted).items() if times > 1]:
+            found.append(f"{len(doubled)} numbers were noted twice, as {doubled[:5]}")
+        outcomes = collections.Counter(turn.outcome for turn in turns)
+        print(
+            f"{count} servers, {CLIENTS} clients, {seconds:.0f} s, {kills} kills: {len(turns)} turns accepted, "
+            f"{outcomes['success']} answered, {outcomes['interrupted']} interrupted, "
+            f"{sum(client.cut for client in clients)} cut before they were accepted; "
+            f"an idle server sends {idle:.2f} statements a second"
+        )
+        if found:
+            reports = [kit.tail(server.program.text(server.program.outputs[1])) for server in servers]
+            print(*(f"error: {problem}" for problem in found[:20]), *reports, sep="\n", file=sys.stderr)
+        return not found
+
+
+def statements(database, count):
+    """Returns how many transactions a second one idle server makes."""
+    sql = "SELECT sum(xact_commit + xact_rollback) FROM pg_stat_database WHERE datname = 'postgres'"
+    seconds = 20
+    # A connection reports what it did at the beginning when it has been idle for ten seconds.
+    time.sleep(12)
+    before = int(database.value(sql))
+    time.sleep(seconds)
+    # The question itself is one.
+    return max(0, int(database.value(sql)) - before - 1) / seconds / count
