@@ -225,15 +225,22 @@ class Client(threading.Thread):
             connection.close()
 
 
+def number(message):
+    return int(re.search(r"number=(\d+)", json.dumps(message)).group(1))
+
+
 def problems(client, shown, noted):
     """Returns what is wrong with a client's session, by what the session has."""
     found, times, where = list(client.wrong), collections.Counter(noted), f"session {client.session}"
     if shown.get("running", True):
         return [*found, f"{where}: {json.dumps(shown)[:300]}"]
     messages, seen = shown["messages"], client.seen
-    said = [message for message in messages if message["role"] == "user"]
-    numbers = [int(re.search(r"number=(\d+)", json.dumps(message)).group(1)) for message in said]
     accepted = [turn.number for turn in client.turns]
+    # Nobody follows what was cut before it was accepted, if no turn came after it.
+    numbered = [(number(message), at) for at, message in enumerate(messages) if message["role"] == "user"]
+    later = [at for one, at in numbered if not accepted or one > accepted[-1]]
+    messages = messages[: min(later, default=len(messages))]
+    numbers = [one for one, at in numbered if at < len(messages)]
     if missing := set(accepted) - set(numbers):
         found.append(f"{where}: accepted and not saved: {sorted(missing)[:5]}")
     if len(set(numbers)) != len(numbers):
