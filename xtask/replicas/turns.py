@@ -255,7 +255,9 @@ def problems(client, shown, noted):
             found.append(f"{where}: {kind} seen twice: {doubled[:5]}, not seen: {sorted(gone)[:5]}")
     for turn in client.turns:
         if turn.outcome == "success" and times[turn.number] != 1:
-            found.append(f"{where}: turn {turn.number} succeeded, and its number was noted {times[turn.number]} times")
+            at = numbers.index(turn.number) if turn.number in numbers else 0
+            shown = json.dumps(messages[numbered[at][1] :][:4])[:1500]
+            found.append(f"{where}: turn {turn.number} succeeded, and its number was noted {times[turn.number]} times: {shown}")
         if turn.outcome not in ("success", "interrupted"):
             found.append(f"{where}: turn {turn.number} ended as {turn.outcome!r}")
     interrupted = sum(turn.outcome == "interrupted" for turn in client.turns)
