@@ -373,7 +373,7 @@ class Replicas(unittest.TestCase):
 
     def test_every_way_to_lose_a_turn_is_seen(self):
         rig = replicas.turns
-        user, tool = {"role": "user", "parts": [{"text": "@noted.note number=1"}]}, {"role": "tool", "id": "inv_1_0"}
+        user, tool = {"role": "user", "parts": [{"text": "@noted.note number=1"}]}, {"role": "tool", "id": "inv_1_0", "content": "heard 1."}
         answer = {"role": "assistant", "parts": [{"type": "text", "text": "heard 1."}]}
         events = [
             {"type": "CUSTOM", "name": "converse.user", "value": {"index": 0}},
