@@ -413,7 +413,7 @@ fn what_can_be_asked_of_the_program_is_answered_by_it() {
     screen.says("/show");
     screen.shows("no tool was called");
     screen.says("/help");
-    screen.shows("that begins with a slash");
+    screen.shows("!COMMAND runs");
     screen.says("/quit");
     assert_eq!(screen.ends(), 0);
     provider.is_content();
