@@ -408,7 +408,7 @@ fn what_can_be_asked_of_the_program_is_answered_by_it() {
     screen.says("/tools essentials");
     let shown = screen.shows_times("tools, about", 2);
     assert_eq!(shown.lines().filter(denied).count(), 4, "what was denied still is: {shown}");
-    screen.says("/modle x");
+    screen.says("/mdoel x");
     screen.shows("did you mean `/model`?");
     screen.says("/show");
     screen.shows("no tool was called");

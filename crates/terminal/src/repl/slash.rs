@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_what_to_do() {
         for (line, words) in [
-            ("/modle", "did you mean `/model`?"),
+            ("/mdoel", "did you mean `/model`?"),
             ("/new", "did you mean `/clear`?"),
             ("/q", "did you mean `/quit`?"),
             ("/status", "did you mean `/usage`?"),

@@ -29,7 +29,7 @@ const AFTER_IT: &[(&str, &str)] = &[
     ("/help", "/quit"),
     ("/help copy", "/copy [N]"),
     ("/help nope", "no command"),
-    ("/modle", "did you mean `/model`?"),
+    ("/mdoel", "did you mean `/model`?"),
     ("/new", "did you mean `/clear`?"),
     ("/model", "openai-chat/stub"),
     ("/model nowhere/x", "error["),
