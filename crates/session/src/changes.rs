@@ -285,7 +285,7 @@ mod tests {
     impl Desk {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
-            let store = Store::new(&dir.path().join("sessions"));
+            let store = Store::new(dir.path().join("sessions"));
             let session = store.create(new_id(NOW, &[7; 10]), "p", NOW).unwrap();
             Self { dir, session }
         }
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(desk.standings(), [Standing::Ready; 3], "what came and went is nothing");
         // In another process.
         let (id, contents) = (desk.session.id, desk.session.contents.clone());
-        let store = Store::new(&desk.dir.path().join("sessions"));
+        let store = Store::new(desk.dir.path().join("sessions"));
         let again = restores(&store.read(id).unwrap().changes.of(|_| true));
         assert_eq!(again, desk.restores());
         again.iter().for_each(|restore| restore.run(&contents).unwrap());
