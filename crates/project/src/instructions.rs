@@ -73,9 +73,10 @@ impl Instructions {
         let [name, ..] = NAMES;
         let path = directory.join(name);
         let mut instructions = Self::default();
+        let mut left = MAX_FILE_BYTES;
         if path.exists() {
             let read = path.canonicalize().and_then(|path| read(&path, MAX_FILE_BYTES + 1));
-            instructions.take(Origin::User, name.to_owned(), read, &mut MAX_PROJECT_BYTES.clone());
+            instructions.take(Origin::User, name.to_owned(), read, &mut left);
         }
         instructions
     }
