@@ -83,8 +83,8 @@ impl Instructions {
 
     fn take(&mut self, origin: Origin, path: String, read: io::Result<Vec<u8>>, left: &mut usize) {
         let whose = if origin == Origin::User { "your " } else { "" };
-        let text = read.and_then(utf8);
-        let text = match text {
+        let text = read.and_then(|bytes| Ok((bytes.len() > MAX_FILE_BYTES, utf8(bytes)?)));
+        let (is_cut, text) = match text {
             Ok(text) => text,
             Err(error) => {
                 self.warnings.push(format!("{whose}`{path}` is not used: {error}"));
@@ -93,7 +93,7 @@ impl Instructions {
         };
         let whole = text.trim();
         let (kept, rest) = whole.split_at(whole.floor_char_boundary(MAX_FILE_BYTES.min(*left)));
-        if !rest.is_empty() {
+        if is_cut || !rest.is_empty() {
             let kept = grouped(kept.len() as u64);
             self.warnings.push(format!("of {whose}`{path}`, only the first {kept} bytes are used"));
         }
