@@ -47,6 +47,10 @@ pub(crate) fn uuid(id: Uuid) -> Param {
     (Box::new(id), Type::UUID)
 }
 
+pub(crate) fn optional_uuid(id: Option<Uuid>) -> Param {
+    (Box::new(id), Type::UUID)
+}
+
 pub(crate) fn int(number: i64) -> Param {
     (Box::new(number), Type::INT8)
 }

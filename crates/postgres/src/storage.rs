@@ -9,8 +9,10 @@ use std::time::{Duration, SystemTime};
 use converse_session::storage::{JournalState, Listed, Records, Replicas, SessionStorage, Storage, Wake};
 use converse_session::{SessionError, Uuid};
 
+use tokio_postgres::Row;
+
 use crate::Address;
-use crate::connection::{Database, flag, text, time, uuid};
+use crate::connection::{Database, flag, int, optional_uuid, text, time, uuid};
 use crate::records::PostgresRecords;
 use crate::replicas::PostgresReplicas;
 use crate::session::PostgresSession;
@@ -68,6 +70,19 @@ impl Postgres {
         PostgresSession::new(self.database.clone(), Arc::clone(&self.owner), id, staged)
     }
 
+    /// Returns the next page of sessions by id.
+    fn after(&self, sql: &'static str, after: Option<Uuid>, size: i64) -> io::Result<Vec<Row>> {
+        self.database.rows(sql, vec![text(&self.owner), optional_uuid(after), int(size)])
+    }
+
+    /// Returns the metadata of one session.
+    fn metadata(&self, id: Uuid) -> io::Result<Option<Vec<u8>>> {
+        let sql = "SELECT substring(bytes FROM 1 FOR 65537) FROM converse.documents
+            WHERE session = $1 AND name = 'metadata.toml'";
+        let rows = self.database.rows(sql, vec![uuid(id)])?;
+        rows.first().map(|row| row.try_get(0).map_err(unreadable)).transpose()
+    }
+
     fn failed(&self) -> impl FnOnce(io::Error) -> SessionError + '_ {
         let path = self.database.address().label().to_owned();
         move |source| SessionError::Io { path, source }
@@ -80,17 +95,58 @@ const LITTER: &str = "SELECT id FROM converse.sessions
 const SWEEP: &str = "DELETE FROM converse.sessions
     WHERE id = $2 AND NOT published AND (expires IS NULL OR expires <= coalesce($1, clock_timestamp()))";
 
-const LISTED: &str = "SELECT s.id, s.length, s.modified, d.bytes
-    FROM converse.sessions AS s
-    LEFT JOIN converse.documents AS d ON d.session = s.id AND d.name = 'metadata.toml'
-    WHERE s.published AND s.owner = $1 ORDER BY s.id";
+const IDS: &str = "SELECT id FROM converse.sessions
+    WHERE published AND owner = $1 AND ($2 IS NULL OR id > $2) ORDER BY id LIMIT $3";
+
+/// When the journal was last written, if there is one. `infinity` is in the future: nothing is removed for its age.
+macro_rules! modified {
+    () => {
+        "CASE WHEN has_journal THEN CASE WHEN isfinite(modified) THEN modified ELSE '9999-01-01' END END"
+    };
+}
+
+/// Without the metadata, which is read with [`LISTED`] or one by one.
+const STATES: &str = concat!(
+    "SELECT id, length, ",
+    modified!(),
+    "
+    FROM converse.sessions
+    WHERE published AND owner = $1 AND ($2 IS NULL OR id > $2) ORDER BY id LIMIT $3"
+);
+
+/// More bytes are not metadata.
+const LISTED: &str = concat!(
+    "SELECT s.id, s.length, ",
+    modified!(),
+    ",
+        substring(d.bytes FROM 1 FOR 65537)
+    FROM (SELECT * FROM converse.sessions
+        WHERE published AND owner = $1 AND ($2 IS NULL OR id > $2) ORDER BY id LIMIT $3) AS s
+    LEFT JOIN converse.documents AS d ON d.session = s.id AND d.name = 'metadata.toml' ORDER BY s.id"
+);
+
+const RECENT: &str = "SELECT modified, id FROM converse.sessions
+    WHERE published AND owner = $1 AND has_journal AND isfinite(modified)
+        AND ($2 IS NULL OR (modified, id) < ($2, $3))
+    ORDER BY modified DESC, id DESC LIMIT $4";
+
+/// Sessions of one page of a list, with their metadata.
+const PAGE: i64 = 500;
+/// Ids of one page.
+const PAGE_OF_IDS: i64 = 50_000;
 
 impl Storage for Postgres {
     fn ids(&self) -> Result<Vec<Uuid>, SessionError> {
-        let sql = "SELECT id FROM converse.sessions WHERE published AND owner = $1 ORDER BY id";
-        let rows = self.database.rows(sql, vec![text(&self.owner)]);
-        let ids = rows.and_then(|rows| rows.iter().map(|row| row.try_get(0).map_err(unreadable)).collect());
-        ids.map_err(self.failed())
+        let mut ids = Vec::new();
+        loop {
+            let rows = self.after(IDS, ids.last().copied(), PAGE_OF_IDS).map_err(self.failed())?;
+            let read = rows.iter().map(|row| row.try_get(0));
+            let page = read.collect::<Result<Vec<Uuid>, _>>().map_err(unreadable).map_err(self.failed())?;
+            if page.is_empty() {
+                return Ok(ids);
+            }
+            ids.extend(page);
+        }
     }
 
     fn session(&self, id: Uuid) -> Arc<dyn SessionStorage> {
@@ -124,17 +180,30 @@ impl Storage for Postgres {
         swept.map(|rows| rows > 0).map_err(self.failed())
     }
 
-    fn listed(&self) -> Result<Option<Vec<Listed>>, SessionError> {
-        let rows = self.database.rows(LISTED, vec![text(&self.owner)]);
-        let listed = rows.and_then(|rows| {
-            let listed = rows.iter().map(|row| {
-                let length = row.try_get::<_, i64>(1)?.unsigned_abs();
-                let journal = JournalState { length, modified: row.try_get(2)? };
-                Ok(Listed { id: row.try_get(0)?, journal, metadata: row.try_get(3)? })
-            });
-            listed.collect::<Result<Vec<_>, tokio_postgres::Error>>().map_err(unreadable)
+    fn listed(&self, after: Option<Uuid>) -> Result<Option<Vec<Listed>>, SessionError> {
+        let whole: io::Result<Vec<_>> = self.after(LISTED, after, PAGE).and_then(|rows| {
+            rows.iter().map(|row| listed(row, Ok(row.try_get(3).map_err(unreadable)?))).collect()
         });
-        listed.map(Some).map_err(self.failed())
+        let page = whole.or_else(|error| {
+            // One value that cannot be read is not an error of the others.
+            let rows = self.after(STATES, after, PAGE)?;
+            tracing::warn!(%error, "a page of sessions cannot be read as a whole");
+            rows.iter().map(|row| listed(row, self.metadata(row.try_get(0).map_err(unreadable)?))).collect()
+        });
+        page.map(Some).map_err(self.failed())
+    }
+
+    fn recent(
+        &self,
+        before: Option<(SystemTime, Uuid)>,
+    ) -> Result<Option<Vec<(SystemTime, Uuid)>>, SessionError> {
+        let (modified, id) = before.unzip();
+        let params = vec![text(&self.owner), time(modified), uuid(id.unwrap_or_default()), int(PAGE)];
+        let page = self.database.rows(RECENT, params).and_then(|rows| {
+            let page = rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?)));
+            page.collect::<Result<Vec<_>, tokio_postgres::Error>>().map_err(unreadable)
+        });
+        page.map(Some).map_err(self.failed())
     }
 
     fn of_owner(&self, owner: &str) -> Option<Arc<dyn Storage>> {
@@ -149,6 +218,18 @@ impl Storage for Postgres {
         let joined = PostgresReplicas::join(self.database.clone(), process, LEASE, wake)?;
         Ok(Some(Arc::new(joined)))
     }
+}
+
+/// A session with its id, length and time in the first columns.
+fn listed(row: &Row, metadata: io::Result<Option<Vec<u8>>>) -> io::Result<Listed> {
+    let state = || -> Result<_, tokio_postgres::Error> {
+        let length = row.try_get::<_, i64>(1)?.unsigned_abs();
+        let modified = row.try_get::<_, Option<SystemTime>>(2)?;
+        let journal = modified.map(|modified| JournalState { length, modified });
+        Ok((row.try_get(0)?, journal))
+    };
+    let (id, journal) = state().map_err(unreadable)?;
+    Ok(Listed { id, journal, metadata })
 }
 
 /// A column of another type: a table that was changed by others.

@@ -74,12 +74,26 @@ pub trait Storage: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Returns all sessions with what a list shows of them, if that is one request. `None`: each is read by itself.
+    /// Returns the next sessions after this one, by id, with what a list shows of them, if that is one request. An empty
+    /// page is behind the last. `None`: each is read by itself.
+    ///
+    /// # Errors
+    ///
+    /// The sessions cannot be listed. That one of them cannot be read is not an error: see [`Listed::metadata`].
+    fn listed(&self, _after: Option<Uuid>) -> Result<Option<Vec<Listed>>, SessionError> {
+        Ok(None)
+    }
+
+    /// Returns the next sessions before this one, by the time of the last write of their journals and by id, the last
+    /// first, if that is one request. An empty page is behind the last. `None`: each is read by itself.
     ///
     /// # Errors
     ///
     /// The sessions cannot be listed.
-    fn listed(&self) -> Result<Option<Vec<Listed>>, SessionError> {
+    fn recent(
+        &self,
+        _before: Option<(SystemTime, Uuid)>,
+    ) -> Result<Option<Vec<(SystemTime, Uuid)>>, SessionError> {
         Ok(None)
     }
 
@@ -110,18 +124,20 @@ pub trait Storage: fmt::Debug + Send + Sync {
 }
 
 /// One session in [`Storage::listed`].
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Listed {
     pub id: Uuid,
-    pub journal: JournalState,
-    /// The bytes of `metadata.toml`, if it exists.
-    pub metadata: Option<Vec<u8>>,
+    /// `None` if there is no journal.
+    pub journal: Option<JournalState>,
+    /// The bytes of `metadata.toml`, if it exists. An error says nothing about the other sessions.
+    pub metadata: io::Result<Option<Vec<u8>>>,
 }
 
 impl Listed {
-    /// Returns the metadata; empty if missing or unreadable.
-    pub(crate) fn metadata(&self) -> Metadata {
-        self.metadata.as_deref().map(Metadata::of_bytes).unwrap_or_default()
+    /// Takes the metadata; empty if missing or broken.
+    pub(crate) fn take_metadata(&mut self) -> io::Result<Metadata> {
+        let bytes = std::mem::replace(&mut self.metadata, Ok(None))?;
+        Ok(bytes.as_deref().map(Metadata::of_bytes).unwrap_or_default())
     }
 }
 

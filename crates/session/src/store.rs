@@ -1,6 +1,5 @@
 //! The store: all sessions of one user, wherever they are kept.
 
-use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use uuid::Uuid;
 
 use crate::files::Durability;
 use crate::list_index::ListIndex;
-use crate::storage::{Directory, Listed, SessionStorage, Storage};
+use crate::storage::{Directory, Listed, SessionStorage, Storage, is_missing};
 use crate::{
     Contents, Header, Loaded, Metadata, Repair, Session, SessionError, Summary, journal, loss, metadata,
 };
@@ -140,23 +139,19 @@ impl Store {
 
     /// Metadata that is broken, or cannot be read now, counts as empty.
     fn latest_with(&self, fits: impl Fn(&Metadata) -> bool) -> Result<Option<Uuid>, SessionError> {
-        let (mut dated, known): (Vec<_>, HashMap<_, _>) = match self.storage.listed()? {
-            Some(listed) => {
-                let dated = listed.iter().filter_map(|one| Some((one.journal.updated()?, one.id))).collect();
-                (dated, listed.iter().map(|one| (one.id, one.metadata())).collect())
+        let is_meant = |id: &Uuid| fits(&Metadata::read(&*self.at(*id))) && self.has_begun(*id);
+        let mut before = None;
+        while let Some(page) = self.storage.recent(before)? {
+            let Some(earliest) = page.last() else { return Ok(None) };
+            before = Some(*earliest);
+            if let Some(last) = page.iter().map(|(_, id)| *id).find(is_meant) {
+                return Ok(Some(last));
             }
-            None => {
-                let ids = self.ids()?.into_iter();
-                (ids.filter_map(|id| Some((self.written(id)?, id))).collect(), HashMap::new())
-            }
-        };
+        }
+        let ids = self.ids()?.into_iter();
+        let mut dated = ids.filter_map(|id| Some((self.written(id)?, id))).collect::<Vec<_>>();
         dated.sort_unstable();
-        let fits = |id: &Uuid| match known.get(id) {
-            Some(metadata) => fits(metadata),
-            None => fits(&Metadata::read(&*self.at(*id))),
-        };
-        let last = dated.into_iter().rev().map(|(_, id)| id);
-        Ok(last.filter(fits).find(|id| self.has_begun(*id)))
+        Ok(dated.into_iter().rev().map(|(_, id)| id).find(is_meant))
     }
 
     /// Returns the metadata of a session, without locking it.
@@ -166,27 +161,56 @@ impl Store {
 
     /// Returns the sessions with this tag, by id. Sessions without messages are skipped.
     pub fn tagged(&self, tag: &str) -> Result<Vec<Uuid>, SessionError> {
-        let has = |metadata: &Metadata| metadata.tags.iter().any(|one| one == tag);
-        Ok(self.labelled(self.ids()?, has)?.into_iter().filter(|id| self.has_begun(*id)).collect())
+        let (tagged, unread) = self.labelled(|metadata| metadata.tags.iter().any(|one| one == tag))?;
+        match unread {
+            Some(error) => Err(error),
+            None => Ok(tagged.into_iter().filter(|id| self.has_begun(*id)).collect()),
+        }
     }
 
-    /// Returns those of the sessions whose metadata fits, in the same order.
-    fn labelled(&self, ids: Vec<Uuid>, fits: impl Fn(&Metadata) -> bool) -> Result<Vec<Uuid>, SessionError> {
-        let Some(listed) = self.storage.listed()? else {
-            let all = ids.into_iter().map(|id| Ok((fits(&Metadata::load(&*self.at(id))?), id)));
-            let fitting = all.filter_map(|one| one.map(|(fits, id)| fits.then_some(id)).transpose());
-            return fitting.collect();
+    /// Returns the sessions whose metadata fits, by id, and why the metadata of one of the others cannot be read.
+    fn labelled(
+        &self,
+        fits: impl Fn(&Metadata) -> bool,
+    ) -> Result<(Vec<Uuid>, Option<SessionError>), SessionError> {
+        let (mut fitting, mut unread) = (Vec::new(), None);
+        let mut read = |id: Uuid, metadata: Result<Metadata, SessionError>| match metadata {
+            Ok(metadata) if fits(&metadata) => fitting.push(id),
+            Ok(_) => {}
+            Err(error) => unread = unread.take().or(Some(error)),
         };
-        let fitting = listed.iter().filter(|one| fits(&one.metadata()));
-        let fitting: HashSet<_> = fitting.map(|one| one.id).collect();
-        Ok(ids.into_iter().filter(|id| fitting.contains(id)).collect())
+        let is_in_pages = self.each_listed(|mut one| {
+            let metadata = one.take_metadata();
+            read(one.id, metadata.map_err(SessionError::io(&self.at(one.id).path(metadata::FILE))));
+        })?;
+        if !is_in_pages {
+            self.ids()?.into_iter().for_each(|id| read(id, Metadata::load(&*self.at(id))));
+        }
+        Ok((fitting, unread))
+    }
+
+    /// Reads the sessions in pages, by id. Returns false if each is read by itself.
+    fn each_listed(&self, mut read: impl FnMut(Listed)) -> Result<bool, SessionError> {
+        let mut after = None;
+        while let Some(page) = self.storage.listed(after)? {
+            let Some(last) = page.last() else { return Ok(true) };
+            after = Some(last.id);
+            page.into_iter().for_each(&mut read);
+        }
+        Ok(false)
     }
 
     /// Returns whether a session has or had messages. A session that lost them counts, so that the damage is reported, and
     /// so does one of which that cannot be found out.
     fn has_begun(&self, id: Uuid) -> bool {
         let at = self.at(id);
-        !matches!(journal::begun(&*at), Ok(false)) || loss::is_certain(&*at).unwrap_or(true)
+        let is_empty = match journal::begun(&*at) {
+            Ok(begun) => !begun,
+            // Its creator was killed.
+            Err(SessionError::Io { source, .. }) => is_missing(&source),
+            Err(_) => false,
+        };
+        !is_empty || loss::is_certain(&*at).unwrap_or(true)
     }
 
     /// Returns the ids of all sessions, sorted.
@@ -207,22 +231,24 @@ impl Store {
     /// Returns all sessions, the last written first. An index is written beside them, so that the next list reads only
     /// what has changed.
     pub fn list(&self) -> Result<Vec<Summary>, SessionError> {
-        let mut all = match (self.storage.listed()?, self.storage.directory()) {
-            (Some(listed), _) => {
-                let summary =
-                    |one: Listed| Summary::with(&*self.at(one.id), one.id, Some(one.journal), one.metadata());
-                listed.into_iter().map(summary).collect()
-            }
-            (None, Some(dir)) => {
-                let mut index = ListIndex::read(dir);
-                let all = self.ids()?.into_iter().map(|id| index.summary(&*self.at(id), id)).collect();
-                index.store(dir);
-                all
-            }
-            (None, None) => {
-                self.ids()?.into_iter().map(|id| Summary::of(&*self.at(id), id)).collect::<Vec<_>>()
-            }
-        };
+        let mut all = Vec::new();
+        let is_in_pages = self.each_listed(|mut one| {
+            // What cannot be read is a problem of this session alone, and found again when its journal is read.
+            let metadata = one.take_metadata().unwrap_or_default();
+            all.push(Summary::with(&*self.at(one.id), one.id, one.journal, metadata));
+        })?;
+        if !is_in_pages {
+            let ids = self.ids()?.into_iter();
+            all = match self.storage.directory() {
+                Some(dir) => {
+                    let mut index = ListIndex::read(dir);
+                    let all = ids.map(|id| index.summary(&*self.at(id), id)).collect();
+                    index.store(dir);
+                    all
+                }
+                None => ids.map(|id| Summary::of(&*self.at(id), id)).collect(),
+            };
+        }
         all.sort_by_key(|summary| std::cmp::Reverse((summary.updated, summary.id)));
         Ok(all)
     }
@@ -241,12 +267,13 @@ impl Store {
         if let Some(id) = ids.iter().find(|id| id.to_string() == text) {
             return Ok(*id);
         }
-        let mut fitting = self.labelled(ids.clone(), |metadata| metadata.name.as_deref() == Some(text))?;
+        let (mut fitting, unread) = self.labelled(|metadata| metadata.name.as_deref() == Some(text))?;
         if fitting.is_empty() && !text.is_empty() {
             fitting = ids.into_iter().filter(|id| id.to_string().starts_with(text)).collect();
         }
         match fitting.as_slice() {
-            [] => Err(SessionError::NotFound(text.to_owned())),
+            // What cannot be read may have the name.
+            [] => Err(unread.unwrap_or_else(|| SessionError::NotFound(text.to_owned()))),
             [id] => Ok(*id),
             several => Err(SessionError::Ambiguous { text: text.to_owned(), count: several.len() }),
         }

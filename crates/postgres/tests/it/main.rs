@@ -6,6 +6,7 @@ mod connection;
 mod copying;
 mod crash;
 mod lease;
+mod listing;
 mod place;
 mod proxy;
 mod replicas;

@@ -20,6 +20,7 @@ pub(crate) type Case = (&'static str, fn(&Arc<dyn Storage>));
 pub(crate) const CASES: &[Case] = &[
     ("a session is read as it was written", written_and_read),
     ("sessions are found by id, name and tag", found),
+    ("a session whose creator was killed is not the last one", unbegun),
     ("one process writes", one_writer),
     ("a torn line is kept and cut off", torn_line),
     ("an open call is closed", open_call),
@@ -124,6 +125,25 @@ fn found(storage: &Arc<dyn Storage>) {
         assert_eq!((found.total, found.hits[0].session, found.unread.len()), (1, id(2), 0));
     }
     assert!(storage.session(id(2)).has("index").unwrap(), "the words are kept for the next search");
+}
+
+fn unbegun(storage: &Arc<dyn Storage>) {
+    let store = store(storage);
+    for number in [2, 3, 4] {
+        // Without a journal, with an empty one, with its first line alone.
+        match number {
+            2 => drop(storage.begin(id(2), false).unwrap()),
+            3 => drop(storage.begin(id(3), false).unwrap().lock().unwrap().create_journal().unwrap()),
+            _ => drop(store.create(id(4), "test 1", now()).unwrap()),
+        }
+        assert!(matches!(store.latest(), Err(SessionError::NotFound(_))), "{number}");
+        assert_eq!(store.list().unwrap().len(), usize::from(number) - 1);
+        store.describe(id(number), |metadata| metadata.tags = vec!["odd".into()]).unwrap();
+        assert!(store.tagged("odd").unwrap().is_empty(), "{number}");
+    }
+    session(storage, id(1), &["hello"]);
+    storage.begin(id(5), false).unwrap();
+    assert_eq!((store.latest().unwrap(), store.resolve("last").unwrap()), (id(1), id(1)));
 }
 
 fn one_writer(storage: &Arc<dyn Storage>) {
