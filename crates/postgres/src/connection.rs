@@ -215,11 +215,16 @@ impl Database {
         if let Some(worker) = &*worker {
             return Ok(worker.handle.clone());
         }
-        let runtime = Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
-        let handle = runtime.handle().clone();
+        let (sender, receiver) = sync_channel(1);
         let shared = self.shared.clone();
+        // The runtime is made on its thread: dropped here, where another one may run, it would panic.
         std::thread::Builder::new().name("postgres".to_owned()).spawn(move || {
+            let runtime = match Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(sender.send(Err(error))),
+            };
+            let _ = sender.send(Ok(runtime.handle().clone()));
             runtime.block_on(async {
                 // With a clock of tests, writes alone renew.
                 if shared.clock.is_none() {
@@ -228,6 +233,7 @@ impl Database {
                 let _ = stopped.await;
             });
         })?;
+        let handle = receiver.recv_timeout(CONNECT).map_err(io::Error::other)??;
         *worker = Some(Worker { handle: handle.clone(), _stop: stop });
         Ok(handle)
     }
