@@ -2,7 +2,10 @@
 //!
 //! Debian's package `postgresql-15` has the programs. A test that needs them fails without them.
 
+mod proxy;
+
 use std::io;
+use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -10,6 +13,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
+
+pub use proxy::{Cut, Proxy};
 
 /// The user of the database, who may do everything.
 pub const USER: &str = "converse";
@@ -22,7 +27,15 @@ pub struct PostgresServer {
     /// User and group of the server, which refuses to run as root.
     owner: Option<(u32, u32)>,
     databases: AtomicU32,
+    /// Of the socket, and on `localhost` if the server listens there.
+    port: u16,
+    options: String,
 }
+
+/// The port of servers, which is also in the name of the socket.
+const PORT: u16 = 5432;
+/// Another program may take a port that was free.
+const TRIES: u32 = 5;
 
 impl PostgresServer {
     /// Starts a server without databases of its own.
@@ -31,6 +44,58 @@ impl PostgresServer {
     ///
     /// The programs are not installed, or the server does not start.
     pub fn start() -> io::Result<Self> {
+        let server = Self::prepared()?;
+        server.resume()?;
+        Ok(server)
+    }
+
+    /// Starts a server that also listens on `localhost`, with TLS. Both files are PEM.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`PostgresServer::start`].
+    pub fn start_with_tls(certificate: &Path, key: &Path) -> io::Result<Self> {
+        let server = Self::prepared()?;
+        for (from, name) in [(certificate, "server.crt"), (key, "server.key")] {
+            let path = server.dir.path().join("data").join(name);
+            std::fs::copy(from, &path)?;
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+            if let Some((user, group)) = server.owner {
+                chown(&path, Some(user), Some(group))?;
+            }
+        }
+        server.listens("on")
+    }
+
+    /// Starts a server that also listens on `localhost`, without TLS.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`PostgresServer::start`].
+    pub fn start_without_tls() -> io::Result<Self> {
+        Self::prepared()?.listens("off")
+    }
+
+    /// Returns the port on `localhost`.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn listens(mut self, tls: &str) -> io::Result<Self> {
+        let mut left = TRIES;
+        loop {
+            self.port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+            self.options = format!("-c ssl={tls} -c listen_addresses=localhost -c port={}", self.port);
+            left -= 1;
+            match self.resume() {
+                Err(_) if left > 0 => {}
+                resumed => return resumed.map(|()| self),
+            }
+        }
+    }
+
+    /// Creates what a server needs.
+    fn prepared() -> io::Result<Self> {
         let programs = programs()?;
         let owner = if rustix::process::geteuid().is_root() { Some(postgres_user()?) } else { None };
         // The path of a socket has at most 107 bytes.
@@ -44,10 +109,10 @@ impl PostgresServer {
                 chown(&path, Some(user), Some(group))?;
             }
         }
-        let server = Self { dir, programs, owner, databases: AtomicU32::new(0) };
+        let (databases, options) = (AtomicU32::new(0), "-c listen_addresses=".to_owned());
+        let server = Self { dir, programs, owner, databases, port: PORT, options };
         let data = server.data();
         server.run("initdb", &["--auth=trust", "--no-sync", "--encoding=UTF8", "-U", USER, "-D", &data])?;
-        server.resume()?;
         Ok(server)
     }
 
@@ -68,7 +133,7 @@ impl PostgresServer {
     ///
     /// The statement fails.
     pub fn sql(&self, database: &str, sql: &str) -> io::Result<String> {
-        let socket = self.socket();
+        let (socket, port) = (self.socket(), self.port.to_string());
         let out = self.run(
             "psql",
             &[
@@ -80,6 +145,8 @@ impl PostgresServer {
                 "ON_ERROR_STOP=1",
                 "-h",
                 &socket,
+                "-p",
+                &port,
                 "-U",
                 USER,
                 "-d",
@@ -106,8 +173,7 @@ impl PostgresServer {
     ///
     /// The server does not start.
     pub fn resume(&self) -> io::Result<()> {
-        let options =
-            format!("-c listen_addresses= -c unix_socket_directories={} -c fsync=off", self.socket());
+        let options = format!("{} -c unix_socket_directories={} -c fsync=off", self.options, self.socket());
         let log = format!("{}/log", self.data());
         let data = self.data();
         self.run("pg_ctl", &["-D", &data, "-l", &log, "-w", "-t", "60", "-o", &options, "start"]).map(drop)
@@ -117,7 +183,8 @@ impl PostgresServer {
         self.dir.path().join("data").display().to_string()
     }
 
-    fn socket(&self) -> String {
+    /// Returns the directory of the socket.
+    pub fn socket(&self) -> String {
         self.dir.path().join("socket").display().to_string()
     }
 

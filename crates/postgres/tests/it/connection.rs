@@ -6,9 +6,9 @@ use std::sync::Arc;
 use converse_canister::{Canister, User};
 use converse_session::storage::Storage;
 use converse_session::{SessionError, Uuid};
+use converse_testkit::postgres::{Cut, Proxy};
 
 use crate::place::{TestClock, id, now, server, store, user};
-use crate::proxy::{Cut, Proxy};
 
 /// What was promised when the work ended.
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ fn lost_at_each_statement(cut: Cut) {
     let (server, clock) = (server(), TestClock::new());
     let url = server.database().unwrap();
     let (base, socket) = url.split_once("?host=").unwrap();
-    let proxy = Proxy::start(&PathBuf::from(socket), cut);
+    let proxy = Proxy::start(&PathBuf::from(socket)).unwrap();
     let through = format!("{base}?host={}", proxy.dir().display());
     // The tables are made.
     store(&clock.storage(&url)).all().unwrap();
@@ -54,7 +54,7 @@ fn lost_at_each_statement(cut: Cut) {
     for dice in 0..=u8::MAX {
         let (id, mut promised) = (id(dice), Promised::default());
         let storage = clock.storage(&through);
-        proxy.cut_at(statements);
+        proxy.cut_at(statements, cut, || {});
         let worked = work(&storage, id, &mut promised);
         let was_cut = proxy.has_cut();
         if !was_cut {

@@ -8,9 +8,9 @@ mod crash;
 mod lease;
 mod listing;
 mod place;
-mod proxy;
 mod replicas;
 mod suite;
+mod tls;
 
 use std::sync::Arc;
 
