@@ -307,6 +307,16 @@ impl Store {
         self.storage.litter()
     }
 
+    /// Checks that the place of the sessions can be reached.
+    ///
+    /// # Errors
+    ///
+    /// It cannot.
+    pub fn reach(&self) -> Result<(), SessionError> {
+        let at = self.at(Uuid::nil());
+        at.exists().map(drop).map_err(SessionError::io(at.dir()))
+    }
+
     /// Returns whether both are the sessions of the same place.
     pub fn is_at(&self, other: &Self) -> bool {
         let place = |store: &Self| store.at(Uuid::nil()).dir().to_owned();

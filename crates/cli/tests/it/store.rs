@@ -5,7 +5,7 @@ use std::fs;
 use converse_testkit::postgres::PostgresServer;
 
 use crate::body::text;
-use crate::env::TestEnv;
+use crate::env::{TestEnv, wait};
 use crate::provider::Provider;
 
 fn server() -> PostgresServer {
@@ -79,6 +79,48 @@ fn a_conversation_is_kept_in_a_database_and_moves_both_ways() {
     env.run(&["sessions", "migrate", "--from", &other, "--to", "files"]).exits(0);
     assert_eq!(fs::read(files.join(&id).join("journal.jsonl")).unwrap(), journal);
     env.run(&["sessions", "check"]).exits(0);
+}
+
+#[test]
+fn one_session_that_cannot_be_copied_stops_no_other() {
+    let server = server();
+    let url = server.database().unwrap();
+    let provider = Provider::chat([text("One."), text("Two."), text("Three.")]);
+    let env = provider.env(TestEnv::new());
+    let ids = ["1", "2", "3"].map(|words| {
+        let ran = env.run(&["ask", "-m", provider.model(), "-o", "json", words]).exits(0);
+        ran.json()["session"].as_str().unwrap().to_owned()
+    });
+    // Not even root reads a directory as a file.
+    let metadata = env.path("home/.local/share/converse/sessions").join(&ids[0]).join("metadata.toml");
+    let kept = env.path("kept.toml");
+    fs::rename(&metadata, &kept).unwrap();
+    fs::create_dir(&metadata).unwrap();
+    let migrate = || env.run(&["sessions", "migrate", "--to", &url]);
+    let ran = migrate().exits(9);
+    assert!(ran.stdout.starts_with(&format!("not copied: {}: ", ids[0])), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("\ncopied 2 sessions, 0 already there\n"), "{}", ran.stdout);
+    fs::remove_dir(&metadata).unwrap();
+    fs::rename(&kept, &metadata).unwrap();
+    assert_eq!(migrate().exits(0).stdout, "copied 1 session, 2 already there\n");
+
+    // It has another name there, which stays.
+    env.run(&["sessions", "rename", &ids[1], "taxes", "--store", &url]).exits(0);
+    let ran = migrate().exits(9);
+    let differs = format!("not copied: {}: it is there with another name, tags or model\n", ids[1]);
+    assert_eq!(ran.stdout, format!("{differs}copied 0 sessions, 2 already there\n"));
+    env.run(&["sessions", "show", "taxes", "--store", &url]).exits(0);
+    // No thread for the connection: an error, and no panic.
+    let mut ask = env.command(["ask", "-c", "more", "-m", provider.model(), "--store", &url]);
+    let ran = wait(ask.env("RUST_MIN_STACK", (1_u64 << 50).to_string()).spawn().unwrap()).exits(9);
+    assert!(ran.stderr.contains("error[session]") && !ran.stderr.contains("panicked"), "{}", ran.stderr);
+    // The place is gone: that is not a fault of each session.
+    server.crash().unwrap();
+    let ran = migrate().exits(9);
+    assert!(
+        ran.stdout == "copied 0 sessions, 0 already there\n" && ran.stderr.contains("error[session]"),
+        "{ran:?}"
+    );
 }
 
 #[test]

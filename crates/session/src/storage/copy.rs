@@ -6,15 +6,17 @@ use uuid::Uuid;
 
 use super::{Area, CONTENT, JOURNAL, SessionStorage, read_all};
 use crate::files::{self, Durability};
-use crate::{Metadata, SessionError, Store, index};
+use crate::{Metadata, SessionError, Store, index, metadata};
 
 /// What became of a session that should be copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Copied {
     /// It is at the other place now.
     New,
-    /// It was there before, with the same journal.
+    /// It was there before, with the same journal and metadata.
     Same,
+    /// It was there before, with the same journal, but with other metadata or files, which stay as they are.
+    OtherMetadata,
     /// Another state of the session is there, which stays as it is.
     Differs,
 }
@@ -31,8 +33,11 @@ impl Store {
         let _lock = from.lock()?;
         let there = other.at(id);
         if there.exists().map_err(SessionError::io(there.dir()))? {
-            let same = journal(&*from)? == journal(&*there)?;
-            return Ok(if same { Copied::Same } else { Copied::Differs });
+            return Ok(match journal(&*from)? == journal(&*there)? {
+                false => Copied::Differs,
+                true if described(&*from)? != described(&*there)? => Copied::OtherMetadata,
+                true => Copied::Same,
+            });
         }
         let to = match other.storage().begin(id, true) {
             // What an interrupted copy has left.
@@ -84,6 +89,19 @@ fn is_of_the_place(name: &str) -> bool {
 
 fn read(from: &dyn SessionStorage, name: &str) -> Result<Vec<u8>, SessionError> {
     read_all(from, name).map_err(SessionError::io(&from.path(name)))
+}
+
+/// The metadata, and the names and bytes of the other files.
+type Described = (Metadata, Vec<(String, Vec<u8>)>);
+
+/// Returns the metadata and the other files beside the journal. Totals are derived, and name the journal by its time at
+/// its place.
+fn described(at: &dyn SessionStorage) -> Result<Described, SessionError> {
+    let metadata = Metadata { totals: None, ..Metadata::load(at)? };
+    let names = at.names(Area::Session).map_err(SessionError::io(at.dir()))?;
+    let is_kept = |name: &String| !is_of_the_place(name) && ![JOURNAL, metadata::FILE].contains(&&**name);
+    let files = names.into_iter().filter(is_kept).map(|name| Ok((name.clone(), read(at, &name)?)));
+    Ok((metadata, files.collect::<Result<_, SessionError>>()?))
 }
 
 /// Returns the bytes of the journal; `None` if there is none.

@@ -29,17 +29,23 @@ impl SessionCommands<'_> {
         }
         let ids = from.all().map_err(Failure::of_session)?;
         let bar = self.console.progress_bar(ids.len(), "sessions");
-        let (mut copied, mut same, mut left) = (0, 0, Vec::new());
+        let (mut copied, mut same, mut left, mut stopped) = (0, 0, Vec::new(), None);
         for id in ids {
             match from.copy_to(&to, id) {
                 Ok(Copied::New) => copied += 1,
                 Ok(Copied::Same) => same += 1,
+                Ok(Copied::OtherMetadata) => {
+                    left.push(format!("{id}: it is there with another name, tags or model"));
+                }
                 Ok(Copied::Differs) => left.push(format!("{id}: another state of it is there")),
                 Err(error @ SessionError::InUse { .. }) => left.push(error.to_string()),
                 Err(error) => {
-                    bar.finish_and_clear();
-                    return Err(Failure::of_session(error)
-                        .hint("run the command again: sessions that are copied are skipped"));
+                    // A session that cannot be read stops nothing; a place that is gone does.
+                    stopped = from.reach().and_then(|()| to.reach()).err();
+                    if stopped.is_some() {
+                        break;
+                    }
+                    left.push(format!("{id}: {error}"));
                 }
             }
             bar.inc(1);
@@ -47,6 +53,10 @@ impl SessionCommands<'_> {
         bar.finish_and_clear();
         let lines: String = left.iter().map(|why| format!("not copied: {}\n", safe_line(why, 400))).collect();
         write_stdout(&format!("{lines}copied {}, {same} already there\n", counted(copied, "session")))?;
+        if let Some(error) = stopped {
+            return Err(Failure::of_session(error)
+                .hint("run the command again: sessions that are copied are skipped"));
+        }
         match left.len() {
             0 => Ok(()),
             left => Err(Failure::new(
