@@ -45,7 +45,7 @@ check (exit 1 if something is wrong; each takes --help):
   agentdojo                    replay the tasks of AgentDojo through the gate, without a model
   canary                       run the end-to-end tests with keys and search for the keys
   conformance                  run MCP's conformance suite against the client and the gateway
-  crash                        kill the program at every write
+  crash [--store postgres]     kill the program at every write, or hit it, its database or the connection at a statement
   fuzz                         drive the decoders with libFuzzer
   interop                      use MCP servers of others, and point clients of others at the gateway
   openai                       point OpenAI's libraries and other clients at the HTTP front

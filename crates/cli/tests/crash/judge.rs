@@ -6,12 +6,36 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::body::{Dialect, text};
+use crate::database::Database;
 use crate::env::{Ran, TestEnv};
 use crate::journals::{self, Fact, INTERRUPTED, Journal, NOT_RUN};
 use crate::leftover::Leftover;
 use crate::place::is_deserted;
 use crate::scenario::{Scenario, TAG};
 use crate::script::Models;
+
+/// Where the sessions of a run are.
+pub(crate) enum Sessions<'a> {
+    Files,
+    Database(Database<'a>),
+}
+
+impl Sessions<'_> {
+    fn journals(&self, env: &TestEnv) -> Vec<Journal> {
+        match self {
+            Self::Files => journals::all(env),
+            Self::Database(database) => database.journals(),
+        }
+    }
+
+    /// The user's settings.
+    fn settings(&self) -> String {
+        match self {
+            Self::Files => String::new(),
+            Self::Database(database) => database.settings(),
+        }
+    }
+}
 
 type Judged = Result<(), String>;
 
@@ -28,6 +52,7 @@ pub(crate) fn judge(
     env: TestEnv,
     leftover: &Leftover,
     (models, writer, reader): (&Models, Dialect, Dialect),
+    sessions: &Sessions<'_>,
 ) -> Judged {
     is_deserted(&env)?;
     require([0, 9, 137].contains(&leftover.code), || {
@@ -35,7 +60,7 @@ pub(crate) fn judge(
     })?;
     let breaches = models.writer(writer).breaches();
     require(breaches.is_empty(), || breaches.join("\n"))?;
-    let left = journals::all(&env);
+    let left = sessions.journals(&env);
     let facts: Vec<Fact> = scenario.kept.iter().map(|words| Fact::Said((*words).to_owned())).collect();
     let facts = [facts, leftover.acknowledged.clone()].concat();
     are_held(&facts, &left)?;
@@ -47,13 +72,13 @@ pub(crate) fn judge(
     let provider = models.reader(reader);
     provider.plays([text("Fine.")]);
     // Everything fits into the window again, so that nothing is asked but to go on.
-    env.write("home/.config/converse/config.toml", "");
+    env.write("home/.config/converse/config.toml", &sessions.settings());
     let env = provider.env(env);
     goes_on(scenario, &env, provider.model(), &left)?;
     provider.is_content();
     let told = provider.requests().last().map(Value::to_string).unwrap_or_default();
 
-    let after = journals::all(&env);
+    let after = sessions.journals(&env);
     is_longer(&left, &after)?;
     are_held(&facts, &after)?;
     is_tidy(&env)?;

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::acknowledged::in_records;
-use crate::env::{TestEnv, wait};
+use crate::env::{Ran, TestEnv, wait};
 use crate::journals::Fact;
 use crate::killing::{faulty, kept};
 use crate::options::Strace;
@@ -46,12 +46,13 @@ fn words<'a>(scenario: &Scenario, model: &'a str) -> Vec<&'a str> {
     words
 }
 
-/// Runs it as strace is told to by `under`.
+/// Runs it as strace is told to by `under`. `begun` learns the process, unless it is at a terminal.
 pub(crate) fn runs(
     scenario: &Scenario,
     env: &TestEnv,
     point: (&Models, crate::body::Dialect),
     under: impl FnOnce(&Command) -> Command,
+    begun: impl FnOnce(u32),
 ) -> Leftover {
     let writer = point.0.writer(point.1);
     writer.plays((scenario.script)().into_iter().map(|says| match scenario.pace {
@@ -62,16 +63,22 @@ pub(crate) fn runs(
     let mut command = under(&command);
     match scenario.run {
         Run::Asks(words) => {
-            let ran = wait(command.spawn().unwrap());
+            let ran = waited(&mut command, begun);
             let prompt = words.last().unwrap();
             Leftover { code: ran.code, acknowledged: in_records(prompt, &ran.stdout), stderr: ran.stderr }
         }
         Run::Keeps(_) => {
-            let ran = wait(command.spawn().unwrap());
+            let ran = waited(&mut command, begun);
             Leftover { code: ran.code, acknowledged: Vec::new(), stderr: ran.stderr }
         }
         Run::Types(lines) => typed(command, lines),
     }
+}
+
+fn waited(command: &mut Command, begun: impl FnOnce(u32)) -> Ran {
+    let child = command.spawn().unwrap();
+    begun(child.id());
+    wait(child)
 }
 
 /// An answer is acknowledged when the next prompt is there.
@@ -106,6 +113,7 @@ pub(crate) fn left(
 ) -> (TestEnv, Leftover) {
     let env = models.writer(point.dialect).env(place::copied(base));
     let files = kept(&env);
-    let leftover = runs(scenario, &env, (models, point.dialect), |run| faulty(strace, run, point, &files));
+    let leftover =
+        runs(scenario, &env, (models, point.dialect), |run| faulty(strace, run, point, &files), |_| {});
     (env, leftover)
 }

@@ -6,11 +6,14 @@
 //! is known afterwards like one with effects ("effects"), and neither runs twice. What a power cut may take, which is only
 //! what was not synced, is the subject of `power_tests` in `session`; ADR 4 has the rule. Everything the program does to files is done by its first thread, so only that one
 //! is watched: calls are counted alike in each run, and tools and guardians are left alone.
+//!
+//! With `--store postgres`, sessions are in a database and the places are its statements: see `database`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "as in tests: a panic is a loss")]
 #![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::print_stderr, reason = "a chore")]
 
 mod acknowledged;
+mod database;
 mod journals;
 mod judge;
 mod killing;
@@ -53,9 +56,9 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let report = work::work(&options);
+    let report = if options.on_postgres { database::work(&options) } else { work::work(&options) };
     print!("{report}");
-    let few = options.is_full() && report.killed() < LEAST;
+    let few = options.is_full() && !options.on_postgres && report.killed() < LEAST;
     if few {
         eprintln!("error: it was killed at {} points, and {LEAST} are wanted", report.killed());
     }

@@ -17,6 +17,8 @@ pub(crate) struct Options {
     pub(crate) points: Option<usize>,
     pub(crate) scenario: Option<String>,
     pub(crate) seed: u64,
+    /// Sessions are in a database, which needs no strace.
+    pub(crate) on_postgres: bool,
 }
 
 impl Options {
@@ -27,6 +29,7 @@ impl Options {
             points: None,
             scenario: None,
             seed: 1,
+            on_postgres: false,
         };
         for pair in words.chunks(2) {
             let [name, value] = pair else { return Err(format!("{pair:?} is not an option of crash")) };
@@ -37,6 +40,8 @@ impl Options {
                 "--seconds" => options.seconds = Some(Duration::from_secs(value.parse().map_err(wrong)?)),
                 "--points" => options.points = Some(value.parse().map_err(wrong)?),
                 "--seed" => options.seed = value.parse().map_err(wrong)?,
+                "--store" if value == "postgres" => options.on_postgres = true,
+                "--store" => return Err(format!("`--store`: expected `postgres`, found `{value}`")),
                 "--scenario" => options.scenario = Some(value.clone()),
                 _ => return Err(format!("`{name}` is not an option of crash")),
             }

@@ -37,6 +37,10 @@ pub(crate) enum Fault {
     Killed,
     /// The call fails, if it is about a file of the session or about the audit log.
     Disk,
+    /// The server of the database crashes and starts again.
+    Server,
+    /// The connection to the database is cut.
+    Connection,
 }
 
 impl Fault {
@@ -44,11 +48,14 @@ impl Fault {
         match self {
             Self::Killed => "killed",
             Self::Disk => "disk",
+            Self::Server => "server",
+            Self::Connection => "cut",
         }
     }
 }
 
-/// Of the scenario with this number, written in this dialect: before the call of its kind with number `nth`, from 1.
+/// Of the scenario with this number, written in this dialect: before the call of its kind with number `nth`, from 1. With a
+/// database, `call` is `before` or `after`, and `nth` the number of the statement, from 0.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Point {
     pub(crate) scenario: usize,

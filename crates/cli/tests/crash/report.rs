@@ -1,11 +1,11 @@
 //! What came of it, as a table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
 use crate::body::Dialect;
-use crate::points::{CALLS, Fault, Point};
+use crate::points::{Fault, Point};
 
 #[derive(Debug)]
 pub(crate) struct Tried {
@@ -58,8 +58,7 @@ impl fmt::Display for Report {
         for one in self.tried.iter().filter(|one| one.hit) {
             *rows.entry((one.point.fault, one.scenario)).or_default().entry(one.point.call).or_default() += 1;
         }
-        let calls: Vec<_> =
-            CALLS.into_iter().filter(|call| rows.values().any(|row| row.contains_key(call))).collect();
+        let calls: BTreeSet<_> = rows.values().flat_map(|row| row.keys().copied()).collect();
         write!(f, "{:<16}", "hit at")?;
         calls.iter().try_for_each(|call| write!(f, " {call:>9}"))?;
         for ((fault, scenario), row) in &rows {
@@ -69,11 +68,10 @@ impl fmt::Display for Report {
         let losses = self.tried.iter().filter(|one| one.loss.is_some()).count();
         writeln!(
             f,
-            "\n{} of {} points tried, killed at {}, stopped by the disk at {}; went on in {}; {losses} losses; {:.0} s",
+            "\n{} of {} points tried, {}; went on in {}; {losses} losses; {:.0} s",
             self.tried.len(),
             self.known,
-            self.killed(),
-            self.hit(Fault::Disk),
+            self.hits(),
             self.readers(),
             self.took.as_secs_f64()
         )
@@ -81,6 +79,13 @@ impl fmt::Display for Report {
 }
 
 impl Report {
+    fn hits(&self) -> String {
+        let faults = [Fault::Killed, Fault::Disk, Fault::Server, Fault::Connection];
+        let hits = faults.map(|fault| (fault.name(), self.hit(fault)));
+        let hits = hits.iter().filter(|(_, hits)| *hits > 0);
+        hits.map(|(name, hits)| format!("{name} at {hits}")).collect::<Vec<_>>().join(", ")
+    }
+
     fn readers(&self) -> String {
         let times = |dialect: &Dialect| self.tried.iter().filter(|one| one.reader == *dialect).count();
         Dialect::ALL

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::body::Dialect;
 use crate::env::TestEnv;
-use crate::judge::judge;
+use crate::judge::{Sessions, judge};
 use crate::killing::{counting, kept};
 use crate::leftover::{left, runs};
 use crate::options::{Options, Strace};
@@ -24,11 +24,26 @@ struct Base {
 }
 
 pub(crate) fn work(options: &Options) -> Report {
-    let (began, scenarios) = (Instant::now(), all());
+    let scenarios = all();
     let (bases, points) = surveyed(&scenarios, options);
+    in_turn(points, options, Models::new, |models, number, point| {
+        let base = bases.iter().find(|base| (base.scenario, base.dialect) == (point.scenario, point.dialect));
+        let reader = Dialect::ALL[number % Dialect::ALL.len()];
+        let scenario = &scenarios[point.scenario];
+        tried_at(scenario, &base.unwrap().env, (point, reader), &options.strace, models)
+    })
+}
+
+/// Tries the points in an order that looks like none, as many and as long as asked for. Each worker has what `worker` makes.
+pub(crate) fn in_turn<W>(
+    points: Vec<Point>,
+    options: &Options,
+    worker: impl Fn() -> W + Sync,
+    tried_at: impl Fn(&W, usize, Point) -> Tried + Sync,
+) -> Report {
+    let (began, known) = (Instant::now(), points.len());
     let points = shuffled(points, options.seed);
     let most = options.points.unwrap_or(usize::MAX).min(points.len());
-    let known = points.len();
     let (queue, tried) = (Mutex::new(points.into_iter().take(most).enumerate()), Mutex::new(Vec::new()));
     let next = || {
         let is_late = options.seconds.is_some_and(|seconds| began.elapsed() >= seconds);
@@ -37,19 +52,9 @@ pub(crate) fn work(options: &Options) -> Report {
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
-                let models = Models::new();
+                let worker = worker();
                 while let Some((number, point)) = next() {
-                    let base = bases
-                        .iter()
-                        .find(|base| (base.scenario, base.dialect) == (point.scenario, point.dialect));
-                    let reader = Dialect::ALL[number % Dialect::ALL.len()];
-                    let one = tried_at(
-                        &scenarios[point.scenario],
-                        &base.unwrap().env,
-                        (point, reader),
-                        &options.strace,
-                        &models,
-                    );
+                    let one = tried_at(&worker, number, point);
                     one.tell();
                     tried.lock().unwrap().push(one);
                 }
@@ -86,7 +91,7 @@ fn measured(
 ) -> Vec<(&'static str, usize)> {
     let env = models.writer(dialect).env(place::copied(base));
     let (trace, files) = (env.path("trace"), if fault == Fault::Disk { kept(&env) } else { Vec::new() });
-    let whole = runs(scenario, &env, (models, dialect), |run| counting(strace, run, &trace, &files));
+    let whole = runs(scenario, &env, (models, dialect), |run| counting(strace, run, &trace, &files), |_| {});
     assert_eq!(whole.code, 0, "{} {dialect:?}: {}", scenario.name, whole.stderr);
     models.writer(dialect).is_content();
     let fails = |call: &str| fault == Fault::Killed || FAILING.iter().any(|(known, _)| *known == call);
@@ -105,7 +110,7 @@ fn tried_at(
     let judged = catch_unwind(AssertUnwindSafe(|| {
         let (env, leftover) = left((scenario, base), &point, strace, models);
         hit = leftover.is_hit();
-        judge(scenario, env, &leftover, (models, point.dialect, reader))
+        judge(scenario, env, &leftover, (models, point.dialect, reader), &Sessions::Files)
     }));
     let loss = match judged {
         Ok(judged) => judged.err(),
@@ -114,7 +119,7 @@ fn tried_at(
     Tried { scenario: scenario.name, point, reader, hit, loss }
 }
 
-fn words(panic: &(dyn std::any::Any + Send)) -> String {
+pub(crate) fn words(panic: &(dyn std::any::Any + Send)) -> String {
     let words = panic.downcast_ref::<String>().cloned();
     words.or_else(|| panic.downcast_ref::<&str>().map(|words| (*words).to_owned())).unwrap_or_default()
 }
