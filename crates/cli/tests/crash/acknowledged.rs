@@ -11,6 +11,8 @@ pub(crate) fn in_records(prompt: &str, stdout: &str) -> Vec<Fact> {
     for record in whole.map(|line| serde_json::from_str::<Value>(line).unwrap()) {
         let of = |key: &str| record[key].as_str().unwrap_or_default().to_owned();
         match of("type").as_str() {
+            // It could not be begun, and the user was warned that nothing is saved.
+            "session.started" if record["session"].is_null() => return Vec::new(),
             "message.completed" => said.push(Fact::Said(of("text"))),
             "invocation.finished" => said.push(Fact::Answered(of("id"))),
             "turn.committed" => kept = said.len(),
