@@ -140,7 +140,8 @@ mod tests {
         let shell = |script: &str| ["sh", "-c", script, "sh", out.to_str().unwrap()].map(str::to_owned);
         let shown = |script: &str, text: &str| paged(&shell(script), text);
         assert_eq!(shown("cat > \"$1\"; echo \"$LESS ${CARGO_PKG_NAME-}\" >> \"$1\"", "a\nb\n"), Ok(()));
-        let less = inherited().find(|(name, _)| name == "LESS").map(|(_, value)| value.into_string().unwrap());
+        let less =
+            inherited().find(|(name, _)| name == "LESS").map(|(_, value)| value.into_string().unwrap());
         let expected = format!("a\nb\n{} converse-editor\n", less.as_deref().unwrap_or("FRX"));
         assert_eq!(fs::read_to_string(&out).unwrap(), expected);
         assert_eq!(shown("exit 0", &"x".repeat(1 << 20)), Ok(()), "nobody reads the rest");

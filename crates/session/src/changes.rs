@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, lchown};
 use std::path::Path;
 
 use converse_canister::{Digest, InvocationId};
@@ -21,6 +21,8 @@ use crate::{Body, Contents, Session, SessionError, digest};
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 /// Bytes of all files that a session keeps; the oldest are dropped.
 const MAX_FILES_BYTES: u64 = 256 * 1024 * 1024;
+/// Permission bits that are kept and restored: tools remove the others, and so does this.
+const PERMISSIONS: u32 = 0o777;
 /// In front of the content that is kept of a file.
 const FILE: &[u8] = b"converse-file\0";
 
@@ -60,7 +62,7 @@ impl FileState {
 
     fn read(path: &Path, keep_in: Option<(&Contents, MayKeep<'_>)>) -> io::Result<Self> {
         let file = open_regular(path)?;
-        let mode = file.metadata()?.permissions().mode() & 0o7777;
+        let mode = file.metadata()?.permissions().mode() & PERMISSIONS;
         let mut content = FILE.to_vec();
         file.take(MAX_FILE_BYTES + 1).read_to_end(&mut content)?;
         let read = content.get(FILE.len()..).unwrap_or_default();
@@ -182,6 +184,8 @@ pub struct Restore {
     pub to: FileState,
     /// As the last of the calls left it; `None` if that is not known.
     left: Option<FileState>,
+    /// Whether somebody else changed the file between two of the calls.
+    interfered: bool,
 }
 
 /// What would become of a file.
@@ -190,7 +194,7 @@ pub enum Standing {
     /// It is as it was before the calls.
     Same,
     Ready,
-    /// Somebody else has changed it since.
+    /// Somebody else has changed it since, or between the calls.
     ChangedSince,
     /// Its content was not kept.
     Lost,
@@ -199,9 +203,18 @@ pub enum Standing {
 /// Returns what takes back these changes, the earliest first: one for each file, sorted by path.
 pub fn restores(changes: &[FileChange]) -> Vec<Restore> {
     let mut all: BTreeMap<&str, Restore> = BTreeMap::new();
-    for FileChange { path, before, after, .. } in changes {
-        let first = || Restore { path: path.clone(), to: *before, left: None };
-        all.entry(path).or_insert_with(first).left = *after;
+    for changed in changes {
+        let FileChange { path, before, after, .. } = changed;
+        match all.get_mut(path.as_str()) {
+            Some(known) => {
+                known.interfered |= known.left.is_none_or(|left| !left.is_same(before));
+                known.left = *after;
+            }
+            None => {
+                let (path, to) = (path.clone(), *before);
+                all.insert(&changed.path, Restore { path, to, left: *after, interfered: false });
+            }
+        }
     }
     all.into_values().filter(|restore| restore.left.is_none_or(|left| !left.is_same(&restore.to))).collect()
 }
@@ -214,7 +227,7 @@ impl Restore {
             Standing::Same
         } else if self.content(contents).is_none() {
             Standing::Lost
-        } else if self.left.is_some_and(|left| left.is_same(&now)) {
+        } else if !self.interfered && self.left.is_some_and(|left| left.is_same(&now)) {
             Standing::Ready
         } else {
             Standing::ChangedSince
@@ -259,8 +272,16 @@ impl Restore {
             Some((bytes, mode)) => {
                 fs::create_dir_all(directory)?;
                 let (writers, durability) = (Writers::Several, Durability::Content);
-                let how = Replace { writers, mode: Mode::Exact(mode), durability, only_new: false };
-                replace(path, &bytes, how)
+                let how =
+                    Replace { writers, mode: Mode::Exact(mode & PERMISSIONS), durability, only_new: false };
+                let before = path.symlink_metadata().ok();
+                replace(path, &bytes, how)?;
+                // The superuser leaves the file to its owner, as the tools do.
+                let now = path.symlink_metadata()?;
+                match before.filter(|before| (before.uid(), before.gid()) != (now.uid(), now.gid())) {
+                    Some(before) => lchown(path, Some(before.uid()), Some(before.gid())),
+                    None => Ok(()),
+                }
             }
         }
     }
@@ -342,6 +363,16 @@ mod tests {
         assert_eq!(texts, [Some("old".to_owned()), None, Some("was there".to_owned())]);
         let mode = fs::metadata(desk.path("a")).unwrap().permissions().mode();
         assert_eq!((mode & 0o777, desk.standings()), (0o755, vec![Standing::Same; 3]));
+    }
+
+    #[test]
+    fn a_change_of_others_between_two_calls_is_not_overwritten_unasked() {
+        let mut desk = Desk::new();
+        fs::write(desk.path("a"), "old").unwrap();
+        desk.writes(0, "a", Some("new"));
+        fs::write(desk.path("a"), "by hand").unwrap();
+        desk.writes(1, "a", Some("newer"));
+        assert_eq!(desk.standings(), [Standing::ChangedSince]);
     }
 
     #[test]

@@ -89,14 +89,14 @@ fn what_others_changed_is_asked_about_and_what_remains_is_named() {
     person.says("go");
     person.sees("Done.");
     env.write("work/a.txt", "by hand");
-    for (answer, expected) in [("\r", "by hand"), ("y\r", "old")] {
+    for (answer, expected) in [("n\r", "by hand"), ("y\r", "old")] {
         person.says("/rewind");
         person.until("a list", |person| person.screen().trim_end().ends_with("Enter: none)"));
         person.types("1\r");
         person.until("a choice", |person| person.screen().trim_end().ends_with("Enter: nothing)"));
         person.types("f\r");
         person.sees("changed by somebody else since then: a.txt");
-        person.until("a question", |person| person.screen().trim_end().ends_with("Enter: no)"));
+        person.until("a question", |person| person.screen().trim_end().ends_with("Enter: restore nothing)"));
         person.types(answer);
         let remain = match expected {
             "old" => "effects of these tools remain: own.tool",

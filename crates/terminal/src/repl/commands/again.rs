@@ -6,9 +6,22 @@ use converse_canister::{Canister, Content, InvocationId};
 use converse_config::Effects;
 
 use crate::repl::session::ReplSession;
+use crate::repl::slash::{Slash, parse};
 use crate::repl::turn::Words;
 use converse_host::failure::Failure;
 use converse_text::safe_line;
+
+/// Returns what to type so that these words are sent, and not run as a command.
+fn typed(words: String) -> String {
+    let is_sent = match parse(&words) {
+        Slash::Text(text) => text == words.trim_end(),
+        other => matches!(other, Slash::Nothing),
+    };
+    match words.trim_start().chars().next() {
+        Some(sign) if !is_sent => format!("{sign}{}", words.trim_start()),
+        _ => words,
+    }
+}
 
 /// Characters of words that are named.
 const SHOWN: usize = 60;
@@ -23,7 +36,7 @@ impl ReplSession<'_> {
             let turn = self.taken_back(restored)?;
             self.view.note(&format!("undone: {}", named(&turn)));
             // To be said differently.
-            self.editor.prefill(&words(&inputs_of(turn)));
+            self.editor.prefill(&typed(words(&inputs_of(turn))));
         }
         Ok(())
     }
@@ -168,6 +181,24 @@ mod tests {
     fn assistant() -> Canister {
         let (turn, stop) = (TurnId(1), Stop::End);
         Canister::Assistant(Assistant { turn, content: vec![], native: None, stop, response_id: None })
+    }
+
+    #[test]
+    fn words_that_are_put_back_are_never_a_command() {
+        for (words, expected) in [
+            ("plain", "plain"),
+            ("!rm -r build, good idea?", "!!rm -r build, good idea?"),
+            (" !ls", "!!ls"),
+            ("!", "!!"),
+            ("/clear", "//clear"),
+            ("//twice", "///twice"),
+            ("/usr/bin is a path", "/usr/bin is a path"),
+            ("!a\nb", "!a\nb"),
+        ] {
+            assert_eq!(typed(words.to_owned()), expected);
+            let sent = parse(&typed(words.to_owned()));
+            assert!(matches!(&sent, Slash::Text(text) if text == words.trim_start()), "{words}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `/rewind`: back to an earlier message, with the files as they were then.
 
 use std::collections::HashSet;
+use std::io;
 
 use converse_canister::{InvocationId, Origin};
 use converse_session::{FileChange, FileState, Restore, Standing, restores};
@@ -88,7 +89,9 @@ impl ReplSession<'_> {
         if what == What::Conversation {
             return self.undo(turns, &HashSet::new());
         }
-        let restored = self.restore(&changes, restores, what == What::Files).await?;
+        let Some(restored) = self.restore(&changes, restores, what == What::Files).await? else {
+            return Ok(());
+        };
         match what {
             What::Both => self.undo(turns, &restored),
             _ => {
@@ -99,38 +102,55 @@ impl ReplSession<'_> {
         }
     }
 
-    /// Restores files. Returns the calls of which nothing is left. `tells_model`: with the next message.
+    /// Restores files. Returns the calls of which nothing is left; `None` if the user broke off or a file could not be
+    /// restored, so that the conversation keeps what can still be taken back. `tells_model`: with the next message.
     async fn restore(
         &mut self,
         changes: &[FileChange],
         restores: Vec<Restore>,
         tells_model: bool,
-    ) -> Result<HashSet<InvocationId>, Failure> {
-        let Some(contents) = self.conversation.contents() else { return Ok(HashSet::new()) };
+    ) -> Result<Option<HashSet<InvocationId>>, Failure> {
+        let Some(contents) = self.conversation.contents() else { return Ok(Some(HashSet::new())) };
         let standing = |restore: &Restore| restore.standing(&contents);
         let mut left: HashSet<String> = restores.iter().map(|restore| restore.path.clone()).collect();
+        let mut confirmed: HashSet<String> = HashSet::new();
         let (others, mut wanted): (Vec<_>, Vec<_>) =
             restores.into_iter().partition(|restore| standing(restore) == Standing::ChangedSince);
         if !others.is_empty() {
             let paths: Vec<String> = others.iter().map(|restore| self.shown_path(&restore.path)).collect();
             self.view.say(&format!("changed by somebody else since then: {}", paths.join(", ")));
-            let answer = self.read_answer("overwrite these too? (y = yes; Enter: no) ").await?;
-            if answer.as_deref().map(str::trim) == Some("y") {
-                wanted.extend(others);
+            let question = "overwrite these too? (y = yes, n = no; Enter: restore nothing) ";
+            match self.read_answer(question).await?.as_deref().map(str::trim) {
+                Some("y") => {
+                    confirmed.extend(others.iter().map(|restore| restore.path.clone()));
+                    wanted.extend(others);
+                }
+                Some("n") => {}
+                _ => return Ok(None),
             }
         }
-        let mut done = Vec::new();
+        let (mut done, mut failed) = (Vec::new(), false);
         for restore in wanted {
             let path = self.shown_path(&restore.path);
-            let is_same = standing(&restore) == Standing::Same;
-            let ran = if is_same { Ok(()) } else { restore.run(&contents) };
+            let standing = standing(&restore);
+            let is_same = standing == Standing::Same;
+            let ran = match standing {
+                Standing::Same => Ok(()),
+                Standing::ChangedSince if !confirmed.contains(&restore.path) => {
+                    Err(io::Error::other("it was changed meanwhile"))
+                }
+                _ => restore.run(&contents),
+            };
             match ran {
                 Ok(()) => {
                     left.remove(&restore.path);
                     let verb = if restore.to == FileState::Absent { "removed" } else { "restored" };
                     done.extend((!is_same).then(|| format!("{verb} {path}")));
                 }
-                Err(error) => self.view.say(&format!("not restored: {path}: {error}")),
+                Err(error) => {
+                    failed = true;
+                    self.view.say(&format!("not restored: {path}: {error}"));
+                }
             }
         }
         if !done.is_empty() {
@@ -141,8 +161,12 @@ impl ReplSession<'_> {
             let told = UserInput::of_text("restored files", &text, Origin::machine());
             self.waiting = self.waiting.clone().and(told)?;
         }
+        if failed {
+            self.view.say("not everything is restored, so the conversation stays as it is");
+            return Ok(None);
+        }
         let is_left =
             |id: &InvocationId| changes.iter().any(|change| change.id == *id && left.contains(&change.path));
-        Ok(changes.iter().map(|change| change.id.clone()).filter(|id| !is_left(id)).collect())
+        Ok(Some(changes.iter().map(|change| change.id.clone()).filter(|id| !is_left(id)).collect()))
     }
 }

@@ -51,7 +51,8 @@ impl ReplSession<'_> {
         let (end, output) = ran?;
         view.say(&end);
         let text = self.console.context.redactor.clean(&format!("$ {command}\n{output}[{end}]\n"));
-        let name = format!("!{}", shorten::within_chars(command, NAME));
+        let name = self.console.context.redactor.clean(command);
+        let name = format!("!{}", shorten::within_chars(&name, NAME));
         let kept = UserInput::of_text(&name, &text, Origin::machine());
         self.waiting = self.waiting.clone().and(kept)?;
         view.note(&format!(
@@ -133,6 +134,8 @@ impl Output<'_> {
             let piece = piece.get(..count).unwrap_or_default();
             self.kept.add(piece);
             self.lines.add(piece);
+            // A command that writes without a pause would leave no turn to the keyboard and the clock.
+            tokio::task::yield_now().await;
         }
     }
 }
@@ -163,11 +166,19 @@ impl Kept {
         self.tail.drain(..surplus);
     }
 
-    /// As text of whole lines.
+    /// As text of whole lines. If something is left out, so are the parts of lines beside it: half a key would not be
+    /// recognised as one.
     fn text(mut self) -> String {
         self.trim();
         if self.left_out == 0 {
             self.head.append(&mut self.tail);
+        } else {
+            let head = self.head.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            self.left_out += self.head.len() - head;
+            self.head.truncate(head);
+            let tail = self.tail.iter().position(|byte| *byte == b'\n').map_or(self.tail.len(), |at| at + 1);
+            self.left_out += tail;
+            self.tail.drain(..tail);
         }
         let text = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
@@ -256,6 +267,9 @@ mod tests {
             kept(&ends[..1].iter().copied().chain(lines(100_000)).chain([ends[1]]).collect::<Vec<_>>());
         assert!(long.starts_with("first\n") && long.ends_with("\nlast\n"), "both ends");
         assert!(long.contains(" bytes are left out]\n") && long.len() < 2 * KEPT + 100, "{}", long.len());
+        // A line that is cut is left out whole: a part of a key would not be recognised.
+        let cut = [&b"first\n"[..], &[b'k'; 4 * KEPT], b"\nlast\n"].concat();
+        assert_eq!(kept(&[&cut]), format!("first\n[{} bytes are left out]\nlast\n", 4 * KEPT + 1));
     }
 
     #[test]
