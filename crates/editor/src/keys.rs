@@ -154,6 +154,8 @@ fn with_ours(mut keys: Keybindings) -> Keybindings {
         keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char(key), event);
     }
     keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, newline());
+    // Alt-Enter of before the line was read: the terminal has made a line break of its Enter.
+    keys.add_binding(KeyModifiers::ALT | KeyModifiers::CONTROL, KeyCode::Char('j'), newline());
     keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, complete);
     let back = ReedlineEvent::UntilFound(vec![ReedlineEvent::MenuPrevious, host(SWITCH)]);
     keys.add_binding(KeyModifiers::SHIFT, KeyCode::BackTab, ReedlineEvent::Multiple(vec![back]));

@@ -14,6 +14,8 @@ const CTRL_O: &str = "\x0f";
 const CTRL_R: &str = "\x12";
 const CTRL_Z: &str = "\x1a";
 const ALT_ENTER: &str = "\x1b\r";
+/// As a terminal that reads lines itself hands it on.
+const ALT_ENTER_BEFORE: &str = "\x1b\n";
 const UP: &str = "\x1b[A";
 const RIGHT: &str = "\x1b[C";
 
@@ -73,6 +75,7 @@ fn several_lines_are_one_entry() {
         (pasted("a \\\r\n b") + "\r", "got \"a \\\\\\n b\""),
         ("c\\\rd\r".to_owned(), "got \"c\\nd\""),
         (format!("e{ALT_ENTER}f\r"), "got \"e\\nf\""),
+        (format!("e{ALT_ENTER_BEFORE}g\r"), "got \"e\\ng\""),
         (format!("g{CTRL_J}h{CTRL_J}i\r"), "got \"g\\nh\\ni\""),
         ("\"\"\"\rj\r\rk\r\"\"\"\r".to_owned(), "got \"j\\n\\nk\""),
         (pasted("tab\there") + "\r", "got \"tab\\there\""),
