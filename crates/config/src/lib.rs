@@ -97,9 +97,9 @@ pub use schema::{
     ArgumentsSchema, SchemaError, SchemaFault, ValueSchema, describe_argument, fixed_fault, without_fixed,
 };
 pub use settings::{
-    AuthPlan, BudgetPlan, ChangePlan, ContextPlan, Dialect, LimitsPlan, ModelPlan, PatchPlan, PresetPlan,
-    PricePlan, ProviderPlan, QuirksPlan, ReasoningReplay, SandboxMethod, SettingsPlan, Steer, Structured,
-    ThinkingPlan, TimeoutsPlan, ToolsPlan, ViewPlan, ViewToolPlan, parse_settings, unfit_views,
+    AuthPlan, BudgetPlan, ChangePlan, ContextPlan, Dialect, LimitsPlan, ModelPlan, Notify, PatchPlan,
+    PresetPlan, PricePlan, ProviderPlan, QuirksPlan, ReasoningReplay, SandboxMethod, SettingsPlan, Steer,
+    Structured, ThinkingPlan, TimeoutsPlan, ToolsPlan, ViewPlan, ViewToolPlan, parse_settings, unfit_views,
 };
 pub use shipped::shipped;
 pub use source::{MAX_FILE_BYTES, Position, Source, SourceId, SourceMap, Span, Spanned};

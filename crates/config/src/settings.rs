@@ -5,6 +5,7 @@
 
 mod models;
 mod providers;
+mod repl;
 mod rules;
 mod views;
 
@@ -50,6 +51,7 @@ pub use providers::{
     AuthPlan, ChangePlan, Dialect, PatchPlan, ProviderPlan, QuirksPlan, ReasoningReplay, Structured,
     ToolsPlan,
 };
+pub use repl::Notify;
 pub use views::{ViewPlan, ViewToolPlan, unfit_views};
 
 /// The settings of one file, or of several merged files; `None` for a key that is absent.
@@ -83,6 +85,8 @@ pub struct SettingsPlan {
     pub instructions: Option<bool>,
     /// Edit lines with the keys of vi. Only from the user.
     pub vi: Option<bool>,
+    /// When the person at the terminal is called. Only from the user.
+    pub notify: Option<Notify>,
     /// Write the audit log.
     pub audit: Option<bool>,
     /// The program that sandboxes commands.
@@ -231,6 +235,7 @@ impl SettingsPlan {
             show_reasoning: nearer.show_reasoning.or(self.show_reasoning),
             instructions: nearer.instructions.or(self.instructions),
             vi: nearer.vi.or(self.vi),
+            notify: nearer.notify.or(self.notify),
             audit: nearer.audit.or(self.audit),
             sandbox: nearer.sandbox.or(self.sandbox),
             store: nearer.store.or(self.store),
@@ -288,7 +293,7 @@ impl Reader<'_, '_, '_> {
             ("context", "change how a conversation is compacted"),
             ("show_reasoning", "choose whether reasoning is shown"),
             ("instructions", "choose whether instructions are sent"),
-            ("repl", "change how lines are edited"),
+            ("repl", "change how the conversation at the terminal behaves"),
             ("audit", "turn the audit log on or off"),
             ("sandbox", "choose the sandbox of commands"),
             ("views", "define views"),
@@ -300,6 +305,7 @@ impl Reader<'_, '_, '_> {
         let limits = self.limits();
         let (limits, bounds) =
             if self.project { (LimitsPlan::default(), limits) } else { (limits, LimitsPlan::default()) };
+        let (vi, notify) = repl::repl(self.file);
         let plan = SettingsPlan {
             model: self.model(self.file, "model"),
             fallback: self.fallback(self.file),
@@ -317,7 +323,8 @@ impl Reader<'_, '_, '_> {
             serve: self.file.table("serve").map(budget).unwrap_or_default(),
             show_reasoning: self.file.boolean("show_reasoning").map(|show| show.value),
             instructions: self.file.boolean("instructions").map(|send| send.value),
-            vi: self.switch("repl", "vi"),
+            vi,
+            notify,
             audit: self.switch("audit", "enabled"),
             sandbox: self.sandbox(),
             store: self.store(),
@@ -335,6 +342,7 @@ impl Reader<'_, '_, '_> {
                 show_reasoning: None,
                 instructions: None,
                 vi: None,
+                notify: None,
                 audit: None,
                 sandbox: None,
                 store: None,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use converse_text::clusters;
 
 use crate::entry::{is_continued, is_open};
+use crate::focus::Focus;
 
 /// Bytes of all that waits, a paste of several lines counting twice; what is typed beyond it is lost.
 const MOST: usize = 8 * 1024 * 1024;
@@ -24,6 +25,8 @@ const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
 /// Shift-Tab.
 const SWITCH: &[u8] = b"\x1b[Z";
+const FOCUS_GAINED: &[u8] = b"\x1b[I";
+const FOCUS_LOST: &[u8] = b"\x1b[O";
 
 /// The text that an entry begins with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,6 +68,7 @@ pub struct TypedAhead {
     bytes: usize,
     /// How often Shift-Tab was pressed.
     switches: usize,
+    focus: Focus,
 }
 
 enum Key {
@@ -78,6 +82,8 @@ enum Key {
     Text(String),
     Paste(String),
     Switch,
+    /// No key: the terminal gained or lost the focus.
+    Focus(bool),
     Other,
 }
 
@@ -94,6 +100,12 @@ impl TypedAhead {
         while let Some((key, length)) = self.next_key() {
             self.open.drain(..length);
             escaped |= matches!(key, Key::Escape);
+            match key {
+                Key::Focus(focused) => self.focus.reports(focused),
+                // It may be a reply of the terminal.
+                Key::Other => {}
+                _ => self.focus.acts(now),
+            }
             self.presses(key);
         }
         self.drops_what_is_too_long();
@@ -171,6 +183,16 @@ impl TypedAhead {
         Some(next).filter(|next| next.is_sent || !next.text.is_empty())
     }
 
+    /// What is known of the focus of the terminal.
+    pub fn focus(&mut self) -> &mut Focus {
+        &mut self.focus
+    }
+
+    /// Returns whether messages wait that were sent.
+    pub fn has_sent(&self) -> bool {
+        !self.sent.is_empty()
+    }
+
     /// Returns how often Shift-Tab was pressed since the last call.
     pub fn take_switches(&mut self) -> usize {
         std::mem::take(&mut self.switches)
@@ -184,7 +206,7 @@ impl TypedAhead {
     fn presses(&mut self, key: Key) {
         let before = self.line.bytes();
         match key {
-            Key::Escape | Key::Other => {}
+            Key::Escape | Key::Focus(_) | Key::Other => {}
             Key::Switch => self.switches += 1,
             Key::Newline => {
                 self.gains("\n");
@@ -281,6 +303,11 @@ fn escape(bytes: &[u8], rest: &[u8]) -> Option<(Key, usize)> {
     if bytes.starts_with(SWITCH) {
         return Some((Key::Switch, SWITCH.len()));
     }
+    for (report, focused) in [(FOCUS_GAINED, true), (FOCUS_LOST, false)] {
+        if bytes.starts_with(report) {
+            return Some((Key::Focus(focused), report.len()));
+        }
+    }
     match rest.first()? {
         b'[' => sequence(rest).map(|length| (Key::Other, length + 1)),
         // A key of the keypad, or Alt-O.
@@ -299,7 +326,7 @@ fn escape_twice(rest: &[u8]) -> Option<(Key, usize)> {
     match rest.get(1)? {
         b'[' | b'O' => match escape(rest, rest.get(1..)?) {
             Some((Key::Other | Key::Switch, length)) => Some((Key::Other, length + 1)),
-            // The paste is whole.
+            // The paste or report is whole.
             Some(_) => Some((Key::Escape, 1)),
             None => rest.starts_with(PASTE_BEGINS).then_some((Key::Escape, 1)),
         },
@@ -445,6 +472,25 @@ mod tests {
             assert!(!keys.chunks(piece).any(|keys| typed.hears(keys)));
             assert_eq!((typed.typed.take_switches(), typed.typed.take_switches()), (2, 0), "by {piece}");
             assert_eq!(typed.next(), Some(draft("abc\x1b[Z", true)));
+        }
+    }
+
+    #[test]
+    fn reports_of_the_focus_are_no_keys() {
+        for piece in [1, 2, 3, 100] {
+            let mut typed = Typist::new();
+            let hears =
+                |typed: &mut Typist, keys: &[u8]| assert!(!keys.chunks(piece).any(|keys| typed.hears(keys)));
+            hears(&mut typed, b"a\x1b[I");
+            let late = typed.now + Duration::from_secs(3600);
+            assert!(!typed.typed.focus().is_elsewhere(late), "by {piece}");
+            hears(&mut typed, b"b\x1b[O");
+            assert!(typed.typed.focus().is_elsewhere(typed.now), "by {piece}");
+            hears(&mut typed, b"\x1b]11;rgb:0/0/0\x07");
+            assert!(typed.typed.focus().is_elsewhere(typed.now), "a reply is no key");
+            hears(&mut typed, b"c\x1b[200~\x1b[O\x1b[201~\r");
+            assert!(!typed.typed.focus().is_elsewhere(late), "not by what is pasted");
+            assert_eq!(typed.next(), Some(draft("abc\x1b[O", true)));
         }
     }
 

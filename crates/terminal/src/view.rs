@@ -7,6 +7,7 @@
 
 mod answer;
 mod call;
+mod calling;
 mod calls;
 mod echo;
 mod frame;
@@ -26,6 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use converse_config::Notify;
 use converse_engine::{Event, Sink, SinkError};
 use converse_ensemble::ModeSwitch;
 use parking_lot::{Mutex, MutexGuard};
@@ -43,7 +45,7 @@ use converse_host::world::{Input, World};
 use frame::{Frame, Stderr, Stdout, Surface};
 pub(crate) use keys::{mode_note, status};
 pub use models::ModelView;
-use modes::{BRACKET_PASTES, PASTES_AS_KEYS, TerminalModes};
+use modes::TerminalModes;
 pub use style::{Answers, Detail, Style, answers, speaks_unicode};
 use view_state::{Kind, ViewState, Wait};
 
@@ -68,6 +70,8 @@ pub struct TerminalView {
     turn: Mutex<TurnSigns>,
     /// What Shift-Tab switches.
     mode: OnceLock<ModeSwitch>,
+    /// When the person is called; never where it is not set.
+    notify: OnceLock<Notify>,
     /// Held for a question together with its answer.
     floor: tokio::sync::Mutex<()>,
     state: Mutex<State>,
@@ -109,6 +113,8 @@ struct State {
     reader: Option<Reader>,
     /// Keys are for the next prompt, and not echoed.
     keeps_keys: bool,
+    /// The entry that is read was sent while a turn ran.
+    was_sent_ahead: bool,
     /// The answer on stdout, on the same terminal as stderr, ends in the middle of a line.
     line_open: bool,
 }
@@ -146,6 +152,7 @@ impl TerminalView {
             announces: AtomicBool::new(false),
             turn: Mutex::default(),
             mode: OnceLock::new(),
+            notify: OnceLock::new(),
             floor: tokio::sync::Mutex::default(),
             state: Mutex::default(),
         }
@@ -184,6 +191,9 @@ impl TerminalView {
         let mut state = self.lock();
         state.main.begin(&self.frame());
         (state.in_turn, state.keeps_keys) = (true, true);
+        if !std::mem::take(&mut state.was_sent_ahead) {
+            self.acted();
+        }
         *self.turn.lock() = TurnSigns::default();
         self.hold_echo(&state);
     }
@@ -240,7 +250,7 @@ impl TerminalView {
         let mut state = self.lock();
         state.keeps_keys = false;
         if self.modes.hand_over().is_some() {
-            let _ = self.output().surface.write(PASTES_AS_KEYS);
+            self.end_reports();
         }
         let _ = self.show(&mut state);
     }
@@ -251,7 +261,7 @@ impl TerminalView {
         let mut state = self.lock();
         state.keeps_keys = false;
         if self.modes.hand_over_and_restore() {
-            let _ = self.output().surface.write(PASTES_AS_KEYS);
+            self.end_reports();
         }
         let _ = self.show(&mut state);
     }
@@ -445,9 +455,9 @@ impl TerminalView {
     }
 
     fn hold_echo(&self, state: &State) {
-        let Output { surface, style, keyboard } = self.output();
+        let Output { style, keyboard, .. } = self.output();
         if *keyboard && style.live && state.keeps_keys && self.modes.hold_echo() {
-            let _ = surface.write(BRACKET_PASTES);
+            self.begin_reports();
         }
     }
 
@@ -461,7 +471,7 @@ impl TerminalView {
 
     fn free_echo(&self) {
         if self.modes.free_echo() {
-            let _ = self.output().surface.write(PASTES_AS_KEYS);
+            self.end_reports();
         }
     }
 
@@ -513,6 +523,7 @@ impl Drop for TerminalView {
         self.modes.set_cursor_hidden(false);
         drop(state);
         self.free_echo();
+        self.restore_title();
     }
 }
 

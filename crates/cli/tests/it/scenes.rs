@@ -5,6 +5,7 @@ mod again;
 mod ahead;
 mod asked;
 mod breaking;
+mod calling;
 mod changes;
 mod connecting;
 mod golden_screens;

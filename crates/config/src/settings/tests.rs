@@ -77,6 +77,7 @@ enabled = false
 method = \"bubblewrap\"
 [repl]
 vi = true
+notify = \"never\"
 [serve]
 calls_per_minute = 60
 cost_per_day = 2.5
@@ -96,7 +97,7 @@ fn a_full_file_is_read() {
     );
     assert_eq!(plan.sandbox, Some(SandboxMethod::Bubblewrap));
     assert_eq!(plan.store.as_deref(), Some("postgres://me@db/converse"));
-    assert_eq!((plan.show_reasoning, plan.vi), (Some(true), Some(true)));
+    assert_eq!((plan.show_reasoning, plan.vi, plan.notify), (Some(true), Some(true), Some(Notify::Never)));
     let (cost_per_day, bytes_per_day) = (Some(Cost(2_500_000)), Some(1000));
     assert_eq!(plan.serve, BudgetPlan { calls_per_minute: Some(60), cost_per_day, bytes_per_day });
     let (deadline, max_cost) = (Some(Duration::from_secs(90)), Some(Cost(500_000)));
@@ -184,14 +185,19 @@ fn a_project_may_only_tighten() {
             "project-scope 50:2",
             "project-scope 53:2",
             "project-scope 55:2",
-            "project-scope 57:2",
-            "project-scope 61:2"
+            "project-scope 58:2",
+            "project-scope 62:2"
         ]
     );
     assert_eq!((plan.timeouts, plan.context), (TimeoutsPlan::default(), ContextPlan::default()));
     assert!(plan.providers.is_empty() && plan.audit.is_none() && plan.sandbox.is_none());
     assert_eq!(plan.store, None);
-    assert!(plan.show_reasoning.is_none() && plan.vi.is_none() && plan.serve == BudgetPlan::default());
+    assert!(
+        plan.show_reasoning.is_none()
+            && plan.vi.is_none()
+            && plan.notify.is_none()
+            && plan.serve == BudgetPlan::default()
+    );
     assert!(plan.rules.iter().all(|rule| rule.permission > Permission::Allow));
     assert_eq!(plan.rules.len(), 2);
     assert_eq!(plan.limits, LimitsPlan::default());
@@ -224,6 +230,8 @@ fn mistakes_are_pointed_at() {
         ("[limits]\nmax_cost = \"1\"\n", "wrong-type 2:12"),
         ("show_reasoning = 1\n", "wrong-type 1:18"),
         ("[repl]\nvi = \"yes\"\n", "wrong-type 2:6"),
+        ("[repl]\nnotify = \"loud\"\n", "bad-value 2:10"),
+        ("[repl]\nnotify = true\n", "wrong-type 2:10"),
         ("[timeouts]\nconnect = 1.5\n", "wrong-type 2:11"),
         ("[context]\ncompact = 1\n", "wrong-type 2:11"),
         ("[context]\ncompact_at = 0.96\n", "out-of-range 2:14"),

@@ -74,5 +74,6 @@ fn line(sender: &oneshot::Sender<Option<String>>) -> Option<String> {
             return None;
         }
     }
-    Some(String::from_utf8_lossy(&line).into_owned())
+    // A late report of the focus is no answer.
+    Some(String::from_utf8_lossy(&line).replace("\x1b[I", "").replace("\x1b[O", ""))
 }

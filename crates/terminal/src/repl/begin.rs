@@ -39,6 +39,8 @@ use converse_text::{safe, safe_line};
 
 /// Servers that are named while they are connected.
 const SERVERS: usize = 3;
+/// Characters of a directory's name in the title of the terminal.
+const TITLE: usize = 80;
 
 /// Runs it from the first word to the last.
 pub fn run(mut options: TurnOptions, console: &Console, world: &World) -> Result<(), Failure> {
@@ -191,6 +193,7 @@ impl<'a> Beginning<'a> {
         };
         let view = Arc::clone(&console.progress);
         view.draw_on_stdout(console.style, world);
+        view.notifies(files.notify.unwrap_or_default());
         view.show_reasoning(settings::shows_reasoning(&options, &files));
         attention.draws(Arc::downgrade(&view));
         // Until there is a line editor.
@@ -214,6 +217,10 @@ impl<'a> Beginning<'a> {
                 return Err(failure);
             }
         };
+        if !editor.is_plain() {
+            let directory = world.cwd.file_name().unwrap_or(world.cwd.as_os_str());
+            view.name(&console.context.redactor.clean(&safe_line(&directory.to_string_lossy(), TITLE)));
+        }
         let tally = Tally::default();
         if let Some(session) = &session {
             tally.take(&session.loaded);

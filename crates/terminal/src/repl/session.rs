@@ -250,6 +250,7 @@ impl ReplSession<'_> {
         // What is not connected by now is stopped.
         self.pending = None;
         self.view.free_keyboard().await;
+        self.view.restore_title();
         let saved = self.conversation.settled();
         let said = self.conversation.id().filter(|_| self.conversation.went_on && saved.is_ok());
         self.connected.disconnect(&self.console.context).await;

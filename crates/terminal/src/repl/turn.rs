@@ -104,6 +104,9 @@ impl ReplSession<'_> {
         let is_last = self.attention.end.number().is_some();
         let ends = |failure: &&Failure| is_last || self.is_end(failure);
         self.view.end_turn(failure.as_ref().filter(|failure| !ends(failure)));
+        if !failure.as_ref().is_some_and(|failure| is_last || matches!(failure.kind, Kind::Signal(_))) {
+            self.view.call_after_turn(failure.is_some());
+        }
         self.connected.tell_news(&self.connected.roster, &self.console.context);
         // The REPL does not write these warnings as records.
         drop(self.console.context.take_warnings());

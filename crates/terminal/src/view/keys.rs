@@ -16,7 +16,9 @@ impl TerminalView {
     /// What the next prompt begins with: messages that were sent while a turn ran, then the line that was not.
     pub(crate) fn next_draft(&self) -> Option<Draft> {
         self.switch_mode();
-        self.modes.typed().take_next()
+        let next = self.modes.typed().take_next();
+        self.lock().was_sent_ahead = next.as_ref().is_some_and(|next| next.is_sent);
+        next
     }
 
     /// From now on Shift-Tab switches this mode, also while a turn runs.

@@ -11,7 +11,7 @@ use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
 
-use converse_editor::TypedAhead;
+use converse_editor::{FOCUS_UNREPORTED, TITLE_RESTORED, TypedAhead};
 
 /// Text pasted meanwhile comes between marks, so that the editor takes it as one paste later.
 pub(super) const BRACKET_PASTES: &str = "\x1b[?2004h";
@@ -27,6 +27,8 @@ pub(crate) struct TerminalModes {
     /// The modes before the echo was switched off.
     before: Mutex<Option<Termios>>,
     cursor_hidden: AtomicBool,
+    /// The terminal has a title of ours.
+    titled: AtomicBool,
     typed: Mutex<TypedAhead>,
 }
 
@@ -104,6 +106,11 @@ impl TerminalModes {
         self.cursor_hidden.store(hidden, Ordering::SeqCst);
     }
 
+    /// Notes whether the terminal has a title of ours; returns whether it had one.
+    pub(super) fn titled(&self, titled: bool) -> bool {
+        self.titled.swap(titled, Ordering::SeqCst)
+    }
+
     /// Leaves the terminal as it was found, for a process that ends without unwinding. Waits for nothing.
     pub(crate) fn restore(&self) {
         let before = self.before.lock().take();
@@ -117,6 +124,10 @@ impl TerminalModes {
         }
         if before.is_some() {
             write_at_once(PASTES_AS_KEYS);
+            write_at_once(FOCUS_UNREPORTED);
+        }
+        if self.titled(false) {
+            write_at_once(TITLE_RESTORED);
         }
     }
 }

@@ -126,9 +126,11 @@ impl TerminalView {
             None => None,
         };
         self.leave();
+        self.call_to_question();
         let mut away = Away { view: self, ended: false };
         let said = talk().await;
         away.ended = true;
+        self.acted();
         said
     }
 

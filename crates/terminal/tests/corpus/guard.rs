@@ -23,6 +23,7 @@ pub(crate) fn foreign(bytes: &[u8], manner: Manner) -> Option<String> {
     while let Some(c) = text[at..].chars().next() {
         let long = match c {
             '\x1b' => ours(&text[at..], manner),
+            '\x07' if manner == Manner::Drawn => call(&text[at..]),
             '\r' if manner == Manner::Drawn || text[at..].trim_start_matches('\r').starts_with('\n') => {
                 Some(1)
             }
@@ -35,6 +36,13 @@ pub(crate) fn foreign(bytes: &[u8], manner: Manner) -> Option<String> {
         }
     }
     None
+}
+
+/// How long the bell with one of our notifications is that the text begins with.
+fn call(text: &str) -> Option<usize> {
+    let words = ["a question waits for your answer", "the answer is ready", "the turn failed"];
+    let calls = words.map(|words| format!("\x07\x1b]9;converse: {words}\x07"));
+    calls.iter().find(|call| text.starts_with(call.as_str())).map(String::len)
 }
 
 fn around(bytes: &[u8], at: usize) -> String {
@@ -54,6 +62,11 @@ fn ours(text: &str, manner: Manner) -> Option<usize> {
         // The editor remembers where its line began.
         b'7' | b'8' if manner == Manner::Drawn => Some(2),
         b']' if manner != Manner::Plain => {
+            if let Some(title) = text.strip_prefix("\x1b]2;converse ").filter(|_| manner == Manner::Drawn) {
+                let end = title.find('\x07')?;
+                let is_clean = !title[..end].chars().any(is_unsafe);
+                return is_clean.then_some("\x1b]2;converse ".len() + end + 1);
+            }
             let rest = text.strip_prefix("\x1b]8;;")?;
             let end = rest.find("\x1b\\")?;
             let url = &rest[..end];
@@ -72,7 +85,11 @@ fn is_ours(parameters: &str, kind: u8, manner: Manner) -> bool {
         b'A' | b'B' | b'C' | b'D' | b'G' => manner == Manner::Drawn && small(parameters),
         b'H' => manner == Manner::Drawn && parameters.split(';').all(small),
         b'J' | b'K' => manner == Manner::Drawn && ["", "0", "1", "2"].contains(&parameters),
-        b'h' | b'l' => manner == Manner::Drawn && ["?7", "?25", "?2004", "?2026"].contains(&parameters),
+        b'h' | b'l' => {
+            let modes = ["?7", "?25", "?1004", "?2004", "?2026"];
+            manner == Manner::Drawn && modes.contains(&parameters)
+        }
+        b't' => manner == Manner::Drawn && ["22;2", "23;2"].contains(&parameters),
         b'n' => manner == Manner::Drawn && parameters == "6",
         _ => false,
     }

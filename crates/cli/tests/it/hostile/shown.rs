@@ -121,7 +121,10 @@ impl Callbacks for Alarm {
         self.0.push(format!("icon {name:?}"));
     }
     fn set_window_title(&mut self, _: &mut vt100::Screen, title: &[u8]) {
-        self.0.push(format!("title {title:?}"));
+        // Ours, with the name of the directory.
+        if title != "converse · work".as_bytes() {
+            self.0.push(format!("title {title:?}"));
+        }
     }
     fn copy_to_clipboard(&mut self, _: &mut vt100::Screen, kind: &[u8], _: &[u8]) {
         self.0.push(format!("clipboard {kind:?}"));
