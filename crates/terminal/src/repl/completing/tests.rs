@@ -49,11 +49,11 @@ fn commands_and_what_they_take() {
     let dir = directory();
     let completing = completing(dir.path());
     for (line, expected) in [
-        ("/mo", &["/model"][..]),
-        ("/MO", &["/model"]),
+        ("/mo", &["/model", "/mode"][..]),
+        ("/MO", &["/model", "/mode"]),
         ("/e", &["/ensembles", "/edit", "/export", "/editor", "/exit"]),
         ("/g", &["/git.review"]),
-        ("/mo| x", &["/model x"]),
+        ("/mo| x", &["/model x", "/mode x"]),
         ("/model anth", &["/model anthropic/claude-opus", "/model anthropic/claude-haiku"]),
         ("/model gpt", &["/model openai/gpt-5"]),
         ("/ensembles io w", &["/ensembles io web"]),
