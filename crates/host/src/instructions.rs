@@ -7,6 +7,7 @@ use converse_project::Instructions;
 use converse_session::files::open_regular;
 
 use crate::catalogue::Catalogue;
+use crate::settings::Settings;
 use crate::trust::HOW;
 use crate::world::World;
 
@@ -45,4 +46,13 @@ fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.take(most as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+impl Settings {
+    /// Returns the note that goes with each request: the instructions of files, then what differs more often from run to run.
+    /// What does not change comes first for the prompt caches of providers.
+    pub fn note(&self, of_run: Option<&str>) -> Option<String> {
+        let parts: Vec<&str> = self.instructions.as_deref().into_iter().chain(of_run).collect();
+        (!parts.is_empty()).then(|| parts.join("\n\n"))
+    }
 }

@@ -18,7 +18,7 @@ pub struct TurnOptions {
     pub fallback: Vec<String>,
     /// Instructions for the model, or `@FILE`.
     pub system: Option<String>,
-    /// Instructions of files, which follow the system text.
+    /// Instructions of files, which follow the system text and are not kept in the session.
     pub instructions: Instructions,
     /// Whether they are left out.
     pub no_instructions: bool,

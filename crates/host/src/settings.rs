@@ -275,6 +275,8 @@ pub struct Settings {
     pub model: Model,
     pub fallbacks: Fallbacks,
     pub system: Option<String>,
+    /// The instructions of files. They are not kept in the conversation: the next run may have others, or none.
+    pub instructions: Option<String>,
     pub controls: Controls,
     /// What the answer must be.
     pub answer: Option<ReplySchema>,
@@ -315,7 +317,6 @@ impl Settings {
             Some(text) => Some(system_text(text, world)?),
             None => preset.system.clone().or_else(|| files.system.clone()),
         };
-        let system = args.instructions.below(system);
         let ensembles = match args.ensemble.as_slice() {
             [] => preset.ensembles.clone(),
             named => Some(named.to_vec()),
@@ -333,6 +334,7 @@ impl Settings {
             fallbacks,
             model,
             system,
+            instructions: args.instructions.text(),
             controls: controls(args, &preset, files),
             answer: None,
             limits,

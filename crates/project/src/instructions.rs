@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use converse_text::safe_line;
 use converse_text::wording::grouped;
 
 /// Bytes of one file that are used.
@@ -28,6 +29,9 @@ pub struct InstructionFile {
     pub origin: Origin,
     /// The path relative to the working directory, such as `../AGENTS.md`. Of a user's file: its name.
     pub path: String,
+    /// What models are told: the path relative to the root of the project, which is the same in each working directory. Of a
+    /// user's file: its name.
+    pub name: String,
     /// The beginning of the file, not blank.
     pub text: String,
 }
@@ -61,8 +65,9 @@ impl Instructions {
         let mut instructions = Self::default();
         let mut left = MAX_PROJECT_BYTES;
         for (shown, path) in found {
+            let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
             let read = inside(&path, root).and_then(|path| read(&path, MAX_FILE_BYTES + 1));
-            instructions.take(Origin::Project, shown, read, &mut left);
+            instructions.take(Origin::Project, (shown, name), read, &mut left);
         }
         instructions.files.reverse();
         instructions
@@ -76,12 +81,18 @@ impl Instructions {
         let mut left = MAX_FILE_BYTES;
         if path.exists() {
             let read = path.canonicalize().and_then(|path| read(&path, MAX_FILE_BYTES + 1));
-            instructions.take(Origin::User, name.to_owned(), read, &mut left);
+            instructions.take(Origin::User, (name.to_owned(), name.to_owned()), read, &mut left);
         }
         instructions
     }
 
-    fn take(&mut self, origin: Origin, path: String, read: io::Result<Vec<u8>>, left: &mut usize) {
+    fn take(
+        &mut self,
+        origin: Origin,
+        (path, name): (String, String),
+        read: io::Result<Vec<u8>>,
+        left: &mut usize,
+    ) {
         let whose = if origin == Origin::User { "your " } else { "" };
         let text = read.and_then(|bytes| Ok((bytes.len() > MAX_FILE_BYTES, utf8(bytes)?)));
         let (is_cut, text) = match text {
@@ -99,7 +110,7 @@ impl Instructions {
         }
         *left -= kept.len();
         if !kept.is_empty() {
-            self.files.push(InstructionFile { origin, path, text: kept.to_owned() });
+            self.files.push(InstructionFile { origin, path, name, text: kept.to_owned() });
         }
     }
 
@@ -111,20 +122,17 @@ impl Instructions {
         self
     }
 
-    /// Returns the text for a model: the system text, and then the instructions.
-    pub fn below(&self, system: Option<String>) -> Option<String> {
-        if self.files.is_empty() {
-            return system;
-        }
-        let mut text = system.map(|system| format!("{}\n\n", system.trim_end())).unwrap_or_default();
-        text.push_str("Follow these instructions. Where they differ, the later ones win.\n");
-        for InstructionFile { origin, path, text: instructions } in &self.files {
+    /// Returns the text for a model.
+    pub fn text(&self) -> Option<String> {
+        let mut text = "Follow these instructions. Where they differ, the later ones win.".to_owned();
+        for InstructionFile { origin, name, text: instructions, .. } in &self.files {
             let whose = if *origin == Origin::User { "user" } else { "project" };
+            let name = safe_line(name, usize::MAX).replace('"', "'");
             text.push_str(&format!(
-                "\n<instructions of=\"{whose}\" file=\"{path}\">\n{instructions}\n</instructions>\n"
+                "\n\n<instructions of=\"{whose}\" file=\"{name}\">\n{instructions}\n</instructions>"
             ));
         }
-        Some(text)
+        (!self.files.is_empty()).then_some(text)
     }
 }
 
@@ -200,6 +208,17 @@ mod tests {
     }
 
     #[test]
+    fn models_see_the_same_names_in_each_working_directory() {
+        let place = place(&[("AGENTS.md", "root"), ("a/AGENTS.md", "near")]);
+        let names = |cwd: &str| {
+            let found = Instructions::of_project(&place.root.join(cwd), &place.root, &read);
+            found.files.into_iter().map(|file| file.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names("a"), ["AGENTS.md", "a/AGENTS.md"]);
+        assert_eq!(names("a/b"), names("a"));
+    }
+
+    #[test]
     fn files_of_other_programs_count_only_if_there_is_no_other() {
         let place = place(&[("CLAUDE.md", "claude"), ("a/GEMINI.md", "gemini")]);
         assert_eq!(found(&place, "a"), pairs(&[("../CLAUDE.md", "claude")]));
@@ -238,18 +257,21 @@ mod tests {
     }
 
     #[test]
-    fn the_text_has_the_system_text_first_and_says_whose_file_it_is() {
-        let file =
-            |origin, text: &str| InstructionFile { origin, path: "AGENTS.md".into(), text: text.into() };
+    fn the_text_says_whose_file_it_is() {
+        let file = |origin, name: &str, text: &str| InstructionFile {
+            origin,
+            path: "../AGENTS.md".into(),
+            name: name.into(),
+            text: text.into(),
+        };
         let of = |file| Instructions { files: vec![file], warnings: vec![] };
-        let both = of(file(Origin::User, "be brief")).and(of(file(Origin::Project, "use tabs")));
+        let user = of(file(Origin::User, "AGENTS.md", "be brief"));
         assert_eq!(
-            both.below(Some("You are a pirate.\n".into())).unwrap(),
-            "You are a pirate.\n\nFollow these instructions. Where they differ, the later ones win.\n\
+            user.and(of(file(Origin::Project, "a\">\n/AGENTS.md", "use tabs"))).text().unwrap(),
+            "Follow these instructions. Where they differ, the later ones win.\n\
              \n<instructions of=\"user\" file=\"AGENTS.md\">\nbe brief\n</instructions>\n\
-             \n<instructions of=\"project\" file=\"AGENTS.md\">\nuse tabs\n</instructions>\n"
+             \n<instructions of=\"project\" file=\"a'>\\n/AGENTS.md\">\nuse tabs\n</instructions>"
         );
-        assert_eq!(Instructions::default().below(Some("x\n".into())), Some("x\n".into()), "as it was");
-        assert_eq!(Instructions::default().below(None), None);
+        assert_eq!(Instructions::default().text(), None);
     }
 }

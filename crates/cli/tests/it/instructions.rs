@@ -101,6 +101,33 @@ fn those_of_a_project_are_sent_only_as_they_were_trusted() {
 }
 
 #[test]
+fn a_session_goes_on_with_the_instructions_of_now_and_no_others() {
+    let provider = answers(5);
+    let env = provider.env(TestEnv::new());
+    std::fs::create_dir_all(env.path("work/.git")).unwrap();
+    std::fs::create_dir_all(env.path("work/sub")).unwrap();
+    env.write("work/AGENTS.md", "Use tabs.");
+    trust(&env, "work");
+    ask(&env, "work", &["-s", "Be kind."], &provider);
+    let begun = system(&provider);
+    assert!(begun.starts_with("Be kind.\n\n") && begun.contains("Use tabs."), "{begun}");
+    ask(&env, "work", &["-c", "--no-instructions"], &provider);
+    assert_eq!(system(&provider), "Be kind.");
+    trust(&env, "work/sub");
+    ask(&env, "work/sub", &["-c"], &provider);
+    assert_eq!(system(&provider), begun, "the same text in each directory");
+
+    env.write("work/AGENTS.md", "Use spaces.");
+    ask(&env, "work", &["-c"], &provider);
+    assert_eq!(system(&provider), "Be kind.", "no longer trusted");
+    trust(&env, "work");
+    ask(&env, "work", &["-c"], &provider);
+    assert_eq!(system(&provider), begun.replace("tabs", "spaces"));
+    let shown = ask(&env, "work", &["-c", "--dry-run"], &provider).stdout;
+    assert!(shown.contains("Use spaces.") && !shown.contains("Use tabs."), "{shown}");
+}
+
+#[test]
 fn the_repl_asks_about_them_and_shows_their_size() {
     let provider = answers(2);
     let env = provider.env(TestEnv::new());

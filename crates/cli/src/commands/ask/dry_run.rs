@@ -86,7 +86,9 @@ impl AskRun<'_> {
         let canisters = conversation.transcript().as_slice();
         let tools = offered(seen.offer, canisters, &settings.compaction, &model.facts);
         let offers = !tools.is_empty();
-        let extras = request_extras(&settings.controls, &model.endpoint, &model.facts, offers, seen.note);
+        let note = settings.note(seen.note);
+        let extras =
+            request_extras(&settings.controls, &model.endpoint, &model.facts, offers, note.as_deref());
         let view = conversation.view();
         let asked = Prompt {
             model: &model.name,
@@ -103,6 +105,7 @@ impl AskRun<'_> {
 /// What a request says beside the conversation.
 struct Seen<'a> {
     offer: &'a Offer,
+    /// Without the instructions of files.
     note: Option<&'a str>,
     contents: &'a Kept,
     said: &'a UserInput,

@@ -22,7 +22,7 @@ impl ReplSession<'_> {
     pub(super) fn usage(&mut self) {
         let filled = self.filled();
         self.view.say(&shown(&filled, |rows| self.view.table(rows)));
-        for InstructionFile { origin, path, text } in &self.options.instructions.files {
+        for InstructionFile { origin, path, text, .. } in &self.options.instructions.files {
             let whose = if *origin == Origin::User { "your" } else { "the project's" };
             let (path, bytes) = (safe_line(path, PATH), grouped(text.len() as u64));
             self.view.say(&format!("in the system text: {whose} {path}, {bytes} bytes"));
