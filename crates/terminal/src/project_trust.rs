@@ -22,6 +22,8 @@ use converse_text::wording::grouped;
 
 /// Number of lines that still fit on the screen above a question.
 const SHORT: usize = 16;
+/// Characters of a line on a narrow screen.
+const WIDTH: usize = 80;
 
 pub struct Trust<'a> {
     pub hash: Option<&'a str>,
@@ -82,6 +84,7 @@ impl Trust<'_> {
             store.record(case.entry()).map_err(failed)?;
             if let Some(texts) = Texts::of(self.world) {
                 texts.keep(&self.world.cwd, &case.declaration.files);
+                case.instructions.files.iter().for_each(|file| texts.keep_text(&file.text));
                 forget_texts(&store, &texts);
             }
         }
@@ -189,7 +192,11 @@ impl Case {
         let (Some(before), Some(texts)) = (&self.before, Texts::of(world)) else { return Vec::new() };
         let changed = self.declaration.files.iter().filter_map(|now| {
             let before = before.files.iter().find(|before| before.path == now.path)?;
-            (before.sha256 != now.sha256).then(|| texts.diff(&world.cwd, before, now))?
+            let instructions = self.instructions.files.iter().find(|file| file.path == now.path);
+            (before.sha256 != now.sha256).then(|| match instructions {
+                Some(file) => texts.diff_to(before, now, &file.text),
+                None => texts.diff(&world.cwd, before, now),
+            })?
         });
         changed.collect()
     }
@@ -221,9 +228,10 @@ impl Case {
         }
         for InstructionFile { path, text: said, .. } in &self.instructions.files {
             let bytes = grouped(said.len() as u64);
-            let said = format!("{} instructs models ({bytes} bytes)\n", line(path));
-            text.push_str(&said);
-            acts.push_str(&format!("  {said}"));
+            let heading = format!("{} instructs models ({bytes} bytes)\n", line(path));
+            text.push_str(&heading);
+            said.lines().for_each(|said| text.push_str(&format!("  | {}\n", line(said))));
+            acts.push_str(&format!("  {heading}"));
         }
         text.push_str(&format!("project {}\n", line(&self.root)));
         for file in &self.declaration.files {
@@ -241,7 +249,8 @@ impl Case {
                 diff.lines().for_each(|changed| text.push_str(&format!("    {}\n", line(changed))));
             }
         }
-        if once && !acts.is_empty() && text.lines().count() <= SHORT {
+        let rows: usize = text.lines().map(|line| line.chars().count() / WIDTH + 1).sum();
+        if once && !acts.is_empty() && rows <= SHORT {
             return text;
         }
         // Last, where the question is read: what is above may be of any length.

@@ -128,6 +128,23 @@ fn a_session_goes_on_with_the_instructions_of_now_and_no_others() {
 }
 
 #[test]
+fn who_is_asked_for_trust_sees_the_text_and_its_change() {
+    let env = TestEnv::new();
+    let shown = || env.run(&["ensembles", "trust"]).exits(3).stdout;
+    env.write("work/AGENTS.md", "Use tabs.\nBe \u{1b}[31mred.\n");
+    let text = shown();
+    assert!(
+        text.contains("AGENTS.md instructs models (22 bytes)\n  | Use tabs.\n  | Be \\x1b[31mred.\n"),
+        "{text}"
+    );
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+    trust(&env, "work");
+    env.write("work/AGENTS.md", "Use spaces.\nBe \u{1b}[31mred.\n");
+    let text = shown();
+    assert!(text.contains("-Use tabs.\n") && text.contains("+Use spaces.\n"), "{text}");
+}
+
+#[test]
 fn the_repl_asks_about_them_and_shows_their_size() {
     let provider = answers(2);
     let env = provider.env(TestEnv::new());

@@ -42,12 +42,23 @@ impl Texts {
         }
     }
 
+    /// Stores a text that was read, such as the used part of a file.
+    pub fn keep_text(&self, text: &str) {
+        if let Err(error) = self.put(&digest(text.as_bytes()).to_string(), text) {
+            tracing::debug!(%error, "a trusted text was not saved");
+        }
+    }
+
     /// Returns the change of a file as a unified diff; `None` if its trusted text is not available.
     pub fn diff(&self, root: &Path, before: &FileDigest, now: &FileDigest) -> Option<String> {
+        self.diff_to(before, now, &read_below(root, now)?)
+    }
+
+    /// The same for a text that was read already.
+    pub fn diff_to(&self, before: &FileDigest, now: &FileDigest, new: &str) -> Option<String> {
         let old = read(&self.dir.join(&before.sha256), &before.sha256)?;
-        let new = read_below(root, now)?;
         let (before, now) = (format!("{} (trusted)", before.path), format!("{} (now)", now.path));
-        Some(Difference::between(&old, &new).unified(2, Some((&before, &now))))
+        Some(Difference::between(&old, new).unified(2, Some((&before, &now))))
     }
 
     /// Deletes texts that no record refers to.
