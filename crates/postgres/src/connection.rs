@@ -99,7 +99,7 @@ pub(crate) enum Failed {
 
 impl Failed {
     /// Every failure of the database counts as one of the connection: none says that a file is missing or damaged.
-    fn into_io(self) -> io::Error {
+    pub(crate) fn into_io(self) -> io::Error {
         match self {
             Self::Io(error) => error,
             Self::NoConnection | Self::NoAnswer => io::Error::new(io::ErrorKind::TimedOut, self),

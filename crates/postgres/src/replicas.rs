@@ -49,10 +49,25 @@ const BEAT: &str = "WITH beat AS (
 const END_FORGOTTEN: &str =
     "UPDATE converse.turns SET process = NULL WHERE process = $1 AND session = ANY($2)";
 
-const BEGIN: &str = "INSERT INTO converse.turns (session, owner, run, process) VALUES ($1, $2, $3, $4)
-    ON CONFLICT (session) DO UPDATE
-    SET run = excluded.run, process = excluded.process, began = NULL, cancelled = false, ending = NULL
-    WHERE turns.process IS NULL AND turns.owner = excluded.owner";
+/// Not without a heartbeat, which another process would miss; one that comes first is the process's first. Not in the session
+/// of another owner, whose own turn takes the place of one that was there before the session.
+const BEGIN: &str = "WITH beat AS (
+        INSERT INTO converse.processes (id, expires)
+        VALUES ($4, clock_timestamp() + make_interval(secs => $5)) ON CONFLICT DO NOTHING)
+    INSERT INTO converse.turns (session, owner, run, process) SELECT $1, $2, $3, $4
+    WHERE NOT EXISTS (SELECT 1 FROM converse.processes WHERE id = $4 AND expires <= clock_timestamp())
+        AND NOT EXISTS (SELECT 1 FROM converse.sessions WHERE id = $1 AND owner <> $2)
+    ON CONFLICT (session) DO UPDATE SET owner = excluded.owner,
+        run = excluded.run, process = excluded.process, began = NULL, cancelled = false, ending = NULL
+    WHERE turns.process IS NULL AND (turns.owner = excluded.owner OR EXISTS (
+        SELECT 1 FROM converse.sessions WHERE id = excluded.session AND owner = excluded.owner))";
+
+/// As a heartbeat finds a turn that is lost: its process may have come back since.
+const TAKE_OVER: &str = "UPDATE converse.turns SET process = $2 WHERE session = $1 AND process = $3
+    AND NOT EXISTS (SELECT 1 FROM converse.processes WHERE id = $3 AND expires > clock_timestamp())
+    AND NOT EXISTS (SELECT 1 FROM converse.sessions WHERE id = $1 AND expires > clock_timestamp())";
+
+const GIVE_BACK: &str = "UPDATE converse.turns SET process = $3 WHERE session = $1 AND process = $2";
 
 const TURN: &str = "SELECT run, process IS NOT NULL, began, ending
     FROM converse.turns WHERE session = $1 AND owner = $2";
@@ -264,26 +279,33 @@ impl Replicas for PostgresReplicas {
     fn begin(&self, owner: &str, session: Uuid, run: &str) -> io::Result<bool> {
         // Before the row: a heartbeat would take it for one that was forgotten.
         let is_free = self.member.running.lock().insert(session);
-        let params = vec![uuid(session), text(owner), text(run), uuid(self.process())];
+        let lease = self.member.lease;
+        let params =
+            vec![uuid(session), text(owner), text(run), uuid(self.process()), seconds(lease.as_secs_f64())];
         let begun = self.database.execute(BEGIN, params).map(|rows| rows > 0);
         if is_free && !matches!(begun, Ok(true)) {
             // If the row is there although the answer was lost, a heartbeat ends it.
             self.member.running.lock().remove(&session);
         }
+        let is_cut_off = self.member.beat.lock().is_some_and(|beat| beat.elapsed() >= lease);
+        if is_cut_off && matches!(begun, Ok(false)) {
+            return Err(Failed::NoConnection.into_io());
+        }
         begun
     }
 
-    fn began(&self, session: Uuid, messages: usize) -> io::Result<()> {
+    fn began(&self, session: Uuid, messages: usize) -> io::Result<bool> {
         let sql = "UPDATE converse.turns SET began = $3 WHERE session = $1 AND process = $2";
         let messages = int(i64::try_from(messages).unwrap_or(i64::MAX));
-        self.database.execute(sql, vec![uuid(session), uuid(self.process()), messages]).map(drop)
+        let params = vec![uuid(session), uuid(self.process()), messages];
+        self.database.execute(sql, params).map(|rows| rows > 0)
     }
 
     fn end(&self, session: Uuid, ending: &str) -> io::Result<()> {
         let sql = "UPDATE converse.turns SET process = NULL, ending = $3 WHERE session = $1 AND process = $2";
-        let ended = self.database.execute(sql, vec![uuid(session), uuid(self.process()), text(ending)]);
+        // Before the row: the next turn of the session may begin as soon as that is free.
         self.member.running.lock().remove(&session);
-        ended.map(drop)
+        self.database.execute(sql, vec![uuid(session), uuid(self.process()), text(ending)]).map(drop)
     }
 
     fn turn(&self, owner: &str, session: Uuid) -> io::Result<Option<SharedTurn>> {
@@ -318,13 +340,18 @@ impl Replicas for PostgresReplicas {
 
     fn take_over(&self, session: Uuid, from: Uuid) -> io::Result<bool> {
         let is_free = self.member.running.lock().insert(session);
-        let sql = "UPDATE converse.turns SET process = $2 WHERE session = $1 AND process = $3";
         let params = vec![uuid(session), uuid(self.process()), uuid(from)];
-        let taken = self.database.execute(sql, params).map(|rows| rows > 0);
+        let taken = self.database.execute(TAKE_OVER, params).map(|rows| rows > 0);
         if is_free && !matches!(taken, Ok(true)) {
             self.member.running.lock().remove(&session);
         }
         taken
+    }
+
+    fn give_back(&self, session: Uuid, to: Uuid) -> io::Result<()> {
+        self.member.running.lock().remove(&session);
+        let params = vec![uuid(session), uuid(self.process()), uuid(to)];
+        self.database.execute(GIVE_BACK, params).map(drop)
     }
 
     fn waiting_owners(&self) -> io::Result<Vec<String>> {

@@ -136,7 +136,7 @@ fn one_process_runs_a_turn_and_the_others_learn_of_it() {
     assert!(one.replicas.begin(ann, at, "run-1").unwrap());
     assert!(!two.replicas.begin(ann, at, "run-2").unwrap() && !one.replicas.begin(ann, at, "run-3").unwrap());
     assert!(!two.replicas.begin("bob", at, "run-4").unwrap());
-    one.replicas.began(at, 4).unwrap();
+    assert!(one.replicas.began(at, 4).unwrap() && !two.replicas.began(at, 5).unwrap());
     let turn = two.replicas.turn(ann, at).unwrap().unwrap();
     assert_eq!((turn.run.as_str(), turn.is_running, turn.began, turn.ending), ("run-1", true, Some(4), None));
     assert!(two.replicas.turn("bob", at).unwrap().is_none());
@@ -197,6 +197,58 @@ fn the_turn_of_a_lost_process_is_taken_over_once_and_not_before_its_lease_ends()
     assert!(two.replicas.turn("", id(1)).unwrap().unwrap().is_running);
     one.replicas.end(id(1), "interrupted").unwrap();
     assert!(one.replicas.running("").unwrap().is_empty());
+}
+
+#[test]
+fn the_turn_of_a_process_that_beats_again_is_not_taken_over() {
+    let server = server();
+    let url = server.database().unwrap();
+    let (one, late) = (Member::join(&url, 1), process(9));
+    session(&one.storage, id(1), &["hello"]);
+    let beats = |when: &str| {
+        let beat = format!(
+            "INSERT INTO converse.processes VALUES ('{late}', clock_timestamp() + interval '{when}')
+             ON CONFLICT (id) DO UPDATE SET expires = excluded.expires"
+        );
+        sql(&server, &url, &beat);
+    };
+    let lease = |when: &str| {
+        let lease = "UPDATE converse.sessions SET expires = clock_timestamp() + interval";
+        sql(&server, &url, &format!("{lease} '{when}'"));
+    };
+    let turn = "INSERT INTO converse.turns (session, owner, run, process) VALUES";
+    sql(&server, &url, &format!("{turn} ('{}', '', 'run-1', '{late}')", id(1)));
+    beats("1 hour");
+    lease("-1 second");
+    assert!(!one.replicas.take_over(id(1), late).unwrap(), "it beats");
+    beats("-1 second");
+    lease("1 hour");
+    assert!(!one.replicas.take_over(id(1), late).unwrap(), "it writes");
+    lease("-1 second");
+    assert!(one.replicas.take_over(id(1), late).unwrap());
+    one.replicas.give_back(id(1), late).unwrap();
+    assert!(one.replicas.take_over(id(1), late).unwrap(), "it was given back");
+}
+
+#[test]
+fn no_turn_begins_in_the_session_of_another_owner() {
+    let server = server();
+    let url = server.database().unwrap();
+    let one = Member::join(&url, 1);
+    session(&one.storage.of_owner("ann").unwrap(), id(1), &["hello"]);
+    assert!(!one.replicas.begin("bob", id(1), "run-1").unwrap());
+    assert!(one.replicas.turn("bob", id(1)).unwrap().is_none());
+    // One that was there first is in nobody's way when it has ended.
+    assert!(one.replicas.begin("bob", id(2), "run-2").unwrap());
+    one.replicas.end(id(2), "done").unwrap();
+    session(&one.storage.of_owner("ann").unwrap(), id(2), &["hello"]);
+    for at in [id(1), id(2)] {
+        assert!(one.replicas.begin("ann", at, "run-3").unwrap());
+        assert!(one.replicas.turn("ann", at).unwrap().unwrap().is_running);
+        assert!(!one.replicas.begin("bob", at, "run-4").unwrap());
+        one.replicas.end(at, "done").unwrap();
+        assert!(!one.replicas.begin("bob", at, "run-5").unwrap());
+    }
 }
 
 #[test]

@@ -61,19 +61,20 @@ pub trait Replicas: fmt::Debug + Send + Sync {
     /// Tells the other processes. Does not wait, and may be lost with the connection: they learn of it when it is back.
     fn announce(&self, news: News);
 
-    /// Begins a turn. Returns false if one runs in the session, in whatever process.
+    /// Begins a turn. Returns false if one runs in the session, in whatever process, or if the session is another owner's.
     ///
     /// # Errors
     ///
-    /// It may not have begun.
+    /// It may not have begun. This process has no recent heartbeat.
     fn begin(&self, owner: &str, session: Uuid, run: &str) -> io::Result<bool>;
 
-    /// Notes how many messages the session had before the turn, which runs here.
+    /// Notes how many messages the session had before the turn. Returns false if the turn does not run here: another process
+    /// has taken it over.
     ///
     /// # Errors
     ///
     /// It may not be noted.
-    fn began(&self, session: Uuid, messages: usize) -> io::Result<()>;
+    fn began(&self, session: Uuid, messages: usize) -> io::Result<bool>;
 
     /// Ends a turn of this process, before anybody learns of its end. If this fails, the turn ends without a text.
     ///
@@ -103,12 +104,20 @@ pub trait Replicas: fmt::Debug + Send + Sync {
     /// The request may not be saved.
     fn cancel(&self, owner: &str, session: Uuid) -> io::Result<bool>;
 
-    /// Takes over a turn whose process is gone. Of several processes, one gets true.
+    /// Takes over a turn whose process is gone. Of several processes, one gets true; none, if the process is back or still
+    /// writes.
     ///
     /// # Errors
     ///
     /// It may not be taken over.
     fn take_over(&self, session: Uuid, from: Uuid) -> io::Result<bool>;
+
+    /// Gives a turn that was taken over back to the process that lost it, so that a heartbeat finds it again.
+    ///
+    /// # Errors
+    ///
+    /// It may not be given back, and ends without a text.
+    fn give_back(&self, session: Uuid, to: Uuid) -> io::Result<()>;
 
     /// Returns the owners of questions that wait.
     ///

@@ -280,8 +280,13 @@ impl Front {
         let waits = match &repaired {
             Ok(session) => !session.loaded.transcript.open().is_empty(),
             Err(failure) => {
-                // It is repaired when it is opened the next time.
                 tracing::warn!("the session of a lost server was not repaired: {}", failure.message);
+                if may_be_repaired(&caller, session) {
+                    if let Err(error) = replicas.give_back(session, process) {
+                        tracing::warn!(%error, "the turn of a lost server was not given back");
+                    }
+                    return;
+                }
                 false
             }
         };
@@ -310,4 +315,10 @@ impl Front {
         running.extend(elsewhere.and_then(Result::ok).unwrap_or_default());
         running
     }
+}
+
+/// Returns whether another attempt to open a session may succeed: it is neither damaged nor gone.
+fn may_be_repaired(caller: &Caller, session: Uuid) -> bool {
+    let read = sessions::store(&caller.world).map(|store| store.read_waiting(session).map(drop));
+    matches!(read, Some(Ok(()) | Err(SessionError::Io { .. } | SessionError::InUse { .. })))
 }

@@ -96,8 +96,13 @@ impl Observer for RunObserver {
     fn began(&mut self, transcript: &Transcript) {
         let messages = transcript.as_slice().len();
         if let Some(replicas) = &self.front.replicas {
-            if let Err(error) = replicas.began(self.session, messages) {
-                tracing::debug!(%error, "the beginning of a turn was not noted");
+            match replicas.began(self.session, messages) {
+                Ok(true) => {}
+                // Another server has taken it over, and has told its clients how it ended.
+                Ok(false) => {
+                    self.front.channels.cancel(&self.caller.principal, self.session);
+                }
+                Err(error) => tracing::debug!(%error, "the beginning of a turn was not noted"),
             }
             self.front.caught_up(&self.caller, self.session, transcript.as_slice());
         }
