@@ -84,6 +84,26 @@ impl fmt::Debug for PostgresReplicas {
     }
 }
 
+/// Heartbeats without a break, over one connection. After an outage all processes seem lost to the first that is back: only
+/// after a lease does it know those that are.
+#[derive(Default)]
+struct Steady {
+    first: Option<Instant>,
+    last: Option<Instant>,
+}
+
+impl Steady {
+    /// Notes a heartbeat, and returns whether they have come for a lease.
+    fn beats(&mut self, now: Instant, lease: Duration) -> bool {
+        let since = |earlier: Instant| now.saturating_duration_since(earlier);
+        if self.last.is_none_or(|last| since(last) >= lease) {
+            self.first = Some(now);
+        }
+        self.last = Some(now);
+        self.first.is_some_and(|first| since(first) >= lease)
+    }
+}
+
 /// What the task of the heartbeat uses. It does not hold the database, whose thread runs it.
 struct Member {
     process: Uuid,
@@ -150,10 +170,11 @@ impl Member {
         self.hear(News::Anything);
         let mut beats = interval(self.lease / crate::connection::RENEWALS);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut steady = Steady::default();
         let mut forgotten = BTreeSet::new();
         loop {
             tokio::select! {
-                _ = beats.tick() => forgotten = self.beat(&live, &forgotten).await?,
+                _ = beats.tick() => forgotten = self.beat(&live, &forgotten, &mut steady).await?,
                 () = self.told.notified() => self.tell(&live).await?,
             }
         }
@@ -170,16 +191,24 @@ impl Member {
 
     /// Renews the heartbeat. Turns whose end could not be noted are ended when they are found for the second time: one that
     /// has just begun or ended may be found once. Returns those that were found for the first time.
-    async fn beat(&self, live: &Live, forgotten: &BTreeSet<Uuid>) -> Result<BTreeSet<Uuid>, Failed> {
+    async fn beat(
+        &self,
+        live: &Live,
+        forgotten: &BTreeSet<Uuid>,
+        steady: &mut Steady,
+    ) -> Result<BTreeSet<Uuid>, Failed> {
         let params = [uuid(self.process), seconds(self.lease.as_secs_f64()), int(MAX_TURNS)];
         let began = Instant::now();
         let rows = self.answered(live.client.query_typed(BEAT, &borrowed(&params))).await?;
         *self.beat.lock() = Some(began);
+        let is_steady = steady.beats(began, self.lease);
         let (mut found, running) = (BTreeSet::new(), self.running.lock().clone());
         for row in rows {
             let (owner, session, process) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
             if process != self.process {
-                self.hear(News::Lost { owner, session, process });
+                if is_steady {
+                    self.hear(News::Lost { owner, session, process });
+                }
             } else if !running.contains(&session) {
                 found.insert(session);
             } else if row.try_get(3)? {
@@ -358,5 +387,20 @@ impl Replicas for PostgresReplicas {
         let sql = "SELECT DISTINCT owner FROM converse.records WHERE kind = 'waiting'";
         let rows = self.database.rows(sql, vec![])?;
         rows.iter().map(|row| row.try_get(0).map_err(unreadable)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_are_lost_only_after_heartbeats_of_a_lease_without_a_break() {
+        let (start, lease) = (Instant::now(), Duration::from_secs(10));
+        let mut steady = Steady::default();
+        let mut at = |seconds| steady.beats(start + Duration::from_secs(seconds), lease);
+        assert_eq!([0, 4, 8, 10, 14].map(&mut at), [false, false, false, true, true]);
+        // Suspended for a lease, it begins anew.
+        assert_eq!([24, 28, 33, 34].map(at), [false, false, false, true]);
     }
 }
