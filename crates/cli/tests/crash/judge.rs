@@ -103,7 +103,7 @@ fn kinds(check: &Ran) -> Vec<String> {
 /// Where nothing was begun there is nothing to go on with, and a new conversation is none the worse.
 fn goes_on(scenario: &Scenario, env: &TestEnv, model: &str, left: &[Journal]) -> Judged {
     let ask = [&["ask", "go on", "-m", model], scenario.flags].concat();
-    let mut ran = env.run(&[&ask[..], &["-c"]].concat());
+    let mut ran = env.run(&[&ask[..], &["-c", "--all"]].concat());
     if ran.code == 2 && !left.iter().any(Journal::is_begun) && ran.stderr.contains("error[no-such-session]") {
         ran = env.run(&ask);
     }

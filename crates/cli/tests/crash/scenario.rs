@@ -80,11 +80,11 @@ pub(crate) fn all() -> Vec<Scenario> {
     let io: &[&str] = &["-e", "io"];
     vec![
         asks("answer", ALL, |_, _| {}, &["one"], no_tools, || vec![text("First.")]),
-        asks("read", ALL, with_files, &["-c", "read it"], io, || {
+        asks("read", ALL, with_files, &["-c", "--all", "read it"], io, || {
             let read = ("io__read_file", json!({ "path": "a.txt" }));
             vec![calls([read]).thinking("Hm.").with_text("Let me see."), text("Read.")]
         }),
-        asks("effects", ALL, with_notes, &["-c", "note it"], &["--ensembles", "../ens"], || {
+        asks("effects", ALL, with_notes, &["-c", "--all", "note it"], &["--ensembles", "../ens"], || {
             let note = |word: &str| ("own__note", json!({ "word": word }));
             let several = calls([note("a"), note("b"), note("c")]).thinking("Hm.");
             vec![several, calls([note("d")]).with_text("One more."), text("Noted.")]
@@ -109,9 +109,9 @@ pub(crate) fn all() -> Vec<Scenario> {
             pace: Some(slowly),
             kept: &[],
         },
-        asks("migrate", TWO, older, &["-c", "more"], io, || vec![text("More.")]),
-        asks("mend", TWO, broken, &["-c", "more"], io, || vec![text("More.")]),
-        asks("condense", TWO, filling, &["-c", "the task"], io, || {
+        asks("migrate", TWO, older, &["-c", "--all", "more"], io, || vec![text("More.")]),
+        asks("mend", TWO, broken, &["-c", "--all", "more"], io, || vec![text("More.")]),
+        asks("condense", TWO, filling, &["-c", "--all", "the task"], io, || {
             let mut script: Vec<Says> = (0..4).map(reads).collect();
             script.extend([text("SUMMARY."), text("Done.")]);
             script
@@ -170,7 +170,7 @@ fn exported(env: &TestEnv, provider: &Provider) {
 fn broken(env: &TestEnv, provider: &Provider) {
     with_files(env, provider);
     let read = calls([("io__read_file", json!({ "path": "a.txt" }))]);
-    asked(env, provider, &["-c", "read it", "-e", "io"], vec![read, text("Read.")]);
+    asked(env, provider, &["-c", "--all", "read it", "-e", "io"], vec![read, text("Read.")]);
     change_journal(env, |text| {
         let lines: Vec<&str> = text.lines().collect();
         let started = lines.iter().position(|line| line.contains("\"type\":\"started\"")).unwrap();
