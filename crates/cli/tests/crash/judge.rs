@@ -142,7 +142,7 @@ fn is_tidy(env: &TestEnv) -> Judged {
 
 /// What people added to it is as it was before or as it is after.
 fn is_labelled(scenario: &Scenario, env: &TestEnv) -> Judged {
-    let listed = env.run(&["sessions", "list", "--json"]).json();
+    let listed = env.run(&["sessions", "list", "--all", "--json"]).json();
     let is_kept =
         listed.as_array().unwrap().iter().any(|one| one["tags"].as_array().unwrap().contains(&TAG.into()));
     require(is_kept || scenario.name != "rename", || format!("the tag is gone: {listed}"))
