@@ -13,7 +13,7 @@ use crate::world::World;
 
 /// Finds the instructions. What is left out is in their warnings.
 pub fn instructions(catalogue: &Catalogue, world: &World) -> Instructions {
-    let mut own = of_user(world);
+    let mut own = world.config_dir().map(|dir| Instructions::of_user(&dir, &read)).unwrap_or_default();
     let Some(steering) = catalogue.steering() else { return own };
     if catalogue.trusts_instructions() {
         return own.and(steering.instructions.clone());
@@ -23,18 +23,6 @@ pub fn instructions(catalogue: &Catalogue, world: &World) -> Instructions {
         own.warnings.push(format!("not trusted, so not sent to the model: {}; {HOW}", names.join(", ")));
     }
     own
-}
-
-/// Finds the instructions of a run that has no catalogue yet. Without a file in the project, its trust is not looked at.
-pub fn instructions_alone(world: &World) -> Instructions {
-    match of_project(world) == Instructions::default() {
-        true => of_user(world),
-        false => instructions(&Catalogue::find_for_question(world, &[], Some(&[])), world),
-    }
-}
-
-fn of_user(world: &World) -> Instructions {
-    world.config_dir().map(|dir| Instructions::of_user(&dir, &read)).unwrap_or_default()
 }
 
 /// Returns the instructions of the project, trusted or not.

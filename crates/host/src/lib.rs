@@ -89,6 +89,7 @@ pub mod fetch;
 pub mod headless_consent;
 #[doc(hidden)]
 pub mod instructions;
+#[doc(hidden)]
 pub mod interrupt;
 #[doc(hidden)]
 pub mod journal;

@@ -418,6 +418,11 @@ pub fn shows_reasoning(args: &TurnOptions, files: &SettingsPlan) -> bool {
     args.show_reasoning || files.show_reasoning.unwrap_or(false)
 }
 
+/// Whether the instructions of files are sent to models.
+pub fn takes_instructions(args: &TurnOptions, files: &SettingsPlan) -> bool {
+    !args.no_instructions && files.instructions.unwrap_or(true)
+}
+
 fn controls(args: &TurnOptions, preset: &PresetPlan, files: &SettingsPlan) -> Controls {
     Controls {
         stream: !args.no_stream,

@@ -19,7 +19,6 @@ use crate::exit_code;
 use converse_host::attach::{self, PromptRequest, UserInput};
 use converse_host::catalogue::Catalogue;
 use converse_host::failure::{Failure, Kind};
-use converse_host::instructions::instructions_alone;
 use converse_host::interrupt::Interrupt;
 use converse_host::model;
 use converse_host::options::TurnOptions;
@@ -40,11 +39,10 @@ use output::Output;
 
 /// Runs it and says how it ended; the exit code is the last word.
 pub(crate) fn run(args: &Ask, console: &Console, world: &World) -> u8 {
-    let mut options = args.talk.options();
-    let instructed = take_instructions(&mut options, console, world);
+    let options = args.talk.options();
     let run = Run { args, options: &options, console, world };
     let output = Output::new(args, console, world);
-    let mut begun = match instructed.and_then(|()| run.begin()) {
+    let mut begun = match run.begin() {
         Ok(begun) if begun.candidates.len() > 1 && !run.only_looks() => return run.compare(begun),
         Ok(begun) => begun,
         Err(failure) if run.would_compare() => return run.cannot_compare(failure),
@@ -52,21 +50,6 @@ pub(crate) fn run(args: &Ask, console: &Console, world: &World) -> u8 {
     };
     let ended = run.alone(&mut begun, &output);
     run.end(&output, begun.candidates.first(), ended.err())
-}
-
-/// Those of the user and of a trusted project, unless the user does without them.
-fn take_instructions(options: &mut TurnOptions, console: &Console, world: &World) -> Result<(), Failure> {
-    if options.no_instructions {
-        return Ok(());
-    }
-    // What the files say beyond this is read later, and reported then.
-    let (files, _) = Files::read(world).checked()?;
-    if files.instructions.unwrap_or(true) {
-        options.instructions = instructions_alone(world);
-        let told = options.instructions.warnings.iter().map(|told| format!("warning: {told}"));
-        console.warn_all(told);
-    }
-    Ok(())
 }
 
 /// The last word of a command line that was not understood, for those who read JSON.
@@ -93,6 +76,8 @@ struct Begun {
     interrupt: Interrupt,
     deadline: Option<Instant>,
     said: Arc<UserInput>,
+    /// Whether models get the instructions of files.
+    is_instructed: bool,
     /// At least one.
     candidates: Vec<Candidate>,
 }
@@ -140,7 +125,8 @@ impl Run<'_> {
         let said =
             self.user_input(prompt.text, &candidates, attach::Bounds { deadline, interrupt: &interrupt })?;
         let said = asked.into_iter().fold(said, UserInput::with_prompt);
-        Ok(Begun { interrupt, deadline, said: Arc::new(said), candidates })
+        let is_instructed = settings::takes_instructions(self.options, &files);
+        Ok(Begun { interrupt, deadline, said: Arc::new(said), is_instructed, candidates })
     }
 
     fn load_cassette(&self) -> Result<(), Failure> {

@@ -66,7 +66,7 @@ pub fn run(mut options: TurnOptions, console: &Console, world: &World) -> Result
         Some(session) => beginning.session_model(session, &options)?,
         None => None,
     };
-    if !options.no_instructions && files.instructions.unwrap_or(true) {
+    if settings::takes_instructions(&options, &files) {
         options.instructions = instructions(&catalogue, world);
         console.warn_all(options.instructions.warnings.iter().map(|told| format!("warning: {told}")));
     }

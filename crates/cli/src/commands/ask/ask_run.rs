@@ -19,6 +19,7 @@ use converse_host::audit::AuditSink;
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
 use converse_host::failure::{Failure, Kind};
+use converse_host::instructions::instructions;
 use converse_host::interrupt::Interrupt;
 use converse_host::runtime::block_on;
 use converse_host::sampler::{Around, Models};
@@ -32,6 +33,7 @@ pub(super) struct AskRun<'a> {
     pub(super) interrupt: Interrupt,
     pub(super) deadline: Option<Instant>,
     pub(super) said: Arc<UserInput>,
+    pub(super) is_instructed: bool,
     /// Of models that are compared.
     pub(super) shared: Option<SharedRuns>,
     /// For servers that ask for one.
@@ -66,17 +68,30 @@ pub(super) struct TurnContext<'a> {
 
 impl<'a> AskRun<'a> {
     pub(super) fn of(run: &'a Run<'a>, begun: &Begun) -> Self {
-        let Begun { interrupt, deadline, said, .. } = begun;
+        let Begun { interrupt, deadline, said, is_instructed, .. } = begun;
         let (shared, models) = (None, Models::new());
         Self {
             run,
             interrupt: interrupt.clone(),
             deadline: *deadline,
             said: Arc::clone(said),
+            is_instructed: *is_instructed,
             shared,
             models,
             spent: TurnCosts::default(),
         }
+    }
+
+    /// Returns the ensembles, and gives each candidate the instructions of the user and of a trusted project.
+    pub(super) fn catalogue(&self, candidates: &mut [Candidate]) -> Result<Catalogue, Failure> {
+        let catalogue = self.run.catalogue(common(candidates)?, &self.said)?;
+        if self.is_instructed {
+            let found = instructions(&catalogue, self.run.world);
+            self.run.console.warn_all(found.warnings.iter().map(|told| format!("warning: {told}")));
+            let text = found.text();
+            candidates.iter_mut().for_each(|candidate| candidate.settings.instructions.clone_from(&text));
+        }
+        Ok(catalogue)
     }
 
     /// How each turn ended, in the order of the candidates; or why none could begin.
@@ -87,7 +102,7 @@ impl<'a> AskRun<'a> {
     ) -> Result<Vec<Ended>, Failure> {
         require_keys(candidates)?;
         // The process ends after this run: what is large is not freed before.
-        let catalogue = ManuallyDrop::new(self.run.catalogue(common(candidates)?, &self.said)?);
+        let catalogue = ManuallyDrop::new(self.catalogue(candidates)?);
         let contents = Kept::awaiting(candidates.iter().any(Candidate::is_kept));
         let ended = block_on(async {
             let (connected, said) = self.connect(&catalogue, candidates, &contents).await?;
@@ -239,6 +254,6 @@ fn require_keys(candidates: &[Candidate]) -> Result<(), Failure> {
 }
 
 /// Ensembles and rules are the same in the settings of all of them.
-pub(super) fn common(candidates: &[Candidate]) -> Result<&Settings, Failure> {
+fn common(candidates: &[Candidate]) -> Result<&Settings, Failure> {
     candidates.first().map(|candidate| &candidate.settings).ok_or_else(|| internal("no model is asked"))
 }

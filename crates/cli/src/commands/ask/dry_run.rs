@@ -16,7 +16,7 @@ use converse_provider::{AuthScheme, Prompt, processor_of, without_blobs};
 use converse_terminal::render::output::{write_json, write_stdout};
 use serde_json::{Map, Value, json};
 
-use super::ask_run::{AskRun, common};
+use super::ask_run::AskRun;
 use super::{Candidate, internal};
 use crate::args::Format;
 
@@ -48,7 +48,7 @@ impl AskRun<'_> {
         candidates: &mut [Candidate],
         each: impl Fn(&Prompt<'_>, &Settings) -> Result<T, Failure>,
     ) -> Result<Vec<T>, Failure> {
-        let catalogue = self.run.catalogue(common(candidates)?, &self.said)?;
+        let catalogue = self.catalogue(candidates)?;
         let sessions = candidates.iter().filter_map(|candidate| candidate.continued.as_ref());
         let contents = Kept::new(sessions.map(|session| session.contents.clone()));
         let (offer, note, said) = block_on(async {
