@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use converse_text::clusters;
 
 use crate::entry::{is_continued, is_open};
-use crate::focus::Focus;
+use crate::focus::{FOCUS_GAINED, FOCUS_LOST, Focus};
 
 /// Bytes of all that waits, a paste of several lines counting twice; what is typed beyond it is lost.
 const MOST: usize = 8 * 1024 * 1024;
@@ -25,8 +25,6 @@ const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
 /// Shift-Tab.
 const SWITCH: &[u8] = b"\x1b[Z";
-const FOCUS_GAINED: &[u8] = b"\x1b[I";
-const FOCUS_LOST: &[u8] = b"\x1b[O";
 
 /// The text that an entry begins with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -304,7 +302,7 @@ fn escape(bytes: &[u8], rest: &[u8]) -> Option<(Key, usize)> {
         return Some((Key::Switch, SWITCH.len()));
     }
     for (report, focused) in [(FOCUS_GAINED, true), (FOCUS_LOST, false)] {
-        if bytes.starts_with(report) {
+        if bytes.starts_with(report.as_bytes()) {
             return Some((Key::Focus(focused), report.len()));
         }
     }

@@ -4,8 +4,11 @@ use std::time::{Duration, Instant};
 
 /// The terminal reports from now on when it gains or loses the focus.
 pub const FOCUS_REPORTED: &str = "\x1b[?1004h";
-/// Ends the reports. Whoever reads keys as text must not get them.
+/// Ends the reports. A reader that takes keys as text must not get them.
 pub const FOCUS_UNREPORTED: &str = "\x1b[?1004l";
+/// What the terminal sends.
+pub(crate) const FOCUS_GAINED: &str = "\x1b[I";
+pub(crate) const FOCUS_LOST: &str = "\x1b[O";
 /// Restores the title from before [`titled`].
 pub const TITLE_RESTORED: &str = "\x1b[23;2t";
 
@@ -40,6 +43,11 @@ impl Focus {
         let is_long = || self.acted.is_some_and(|acted| now.saturating_duration_since(acted) > LONG);
         self.reported.map_or_else(is_long, |focused| !focused)
     }
+}
+
+/// Returns an answer without reports of the focus that came late.
+pub fn without_reports(answer: &str) -> String {
+    answer.replace(FOCUS_GAINED, "").replace(FOCUS_LOST, "")
 }
 
 /// The bell, and a notification (OSC 9). Control characters are left out.

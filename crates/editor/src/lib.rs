@@ -44,7 +44,9 @@ pub use above::Above;
 pub use ahead::{Draft, TypedAhead};
 pub use complete::{Complete, Mark, Nature, Suggestion};
 pub use entry::{FENCE, is_reserved};
-pub use focus::{FOCUS_REPORTED, FOCUS_UNREPORTED, Focus, TITLE_RESTORED, notification, titled};
+pub use focus::{
+    FOCUS_REPORTED, FOCUS_UNREPORTED, Focus, TITLE_RESTORED, notification, titled, without_reports,
+};
 pub use handover::{Handover, HandoverGuard};
 pub use line_editor::Editor;
 pub use outer::{edited, paged};

@@ -31,7 +31,7 @@ const MAX_TURNS: i64 = 100_000;
 const LISTEN: &str = "LISTEN converse";
 const NOTIFY: &str = "SELECT pg_notify('converse', payload) FROM unnest($1) AS payload";
 
-/// Renews the heartbeat, and returns the turns of this process and those that are lost. Whoever holds the lease of a session
+/// Renews the heartbeat, and returns the turns of this process and those that are lost. A process that holds the lease of a session
 /// still writes: its turn is not lost yet.
 const BEAT: &str = "WITH beat AS (
         INSERT INTO converse.processes (id, expires)
@@ -274,7 +274,7 @@ impl Member {
     }
 }
 
-/// Adds a change; with too many of them, one that stands for all.
+/// Adds a change; with too many of them, `Anything` replaces them.
 fn keep(waiting: &mut BTreeSet<News>, news: News) {
     if waiting.len() >= MAX_WAITING {
         waiting.clear();

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::signals::next_of;
+use converse_editor::without_reports;
 
 /// How long a question reads on after it was withdrawn.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -74,6 +75,5 @@ fn line(sender: &oneshot::Sender<Option<String>>) -> Option<String> {
             return None;
         }
     }
-    // A late report of the focus is no answer.
-    Some(String::from_utf8_lossy(&line).replace("\x1b[I", "").replace("\x1b[O", ""))
+    Some(without_reports(&String::from_utf8_lossy(&line)))
 }

@@ -27,7 +27,7 @@ impl TerminalView {
         self.call("converse: a question waits for your answer");
     }
 
-    /// The person did something that is no key of a turn.
+    /// The person did something else than press a key in a turn.
     pub(super) fn acted(&self) {
         self.modes.typed().focus().acts(Instant::now());
     }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::person::{Key, Person};
-use super::tools::WAITING;
+use super::tools::with_waiting;
 use crate::body::{calls, text};
 use crate::env::TestEnv;
 use crate::provider::{Line, Provider};
@@ -32,10 +32,7 @@ fn a_person_who_looks_elsewhere_is_called() {
     let lines = [waits(), writes.into(), text("Written.").into(), waits(), text("I see.").into()];
     let provider = Provider::chat(lines.into_iter().chain([Line::from(text("At once."))]));
     let env = provider.env(TestEnv::new());
-    env.write("tools/wait.toml", WAITING);
-    let tools = env.path("tools").display().to_string();
-    let args = ["-m", provider.model(), "--ensembles", &tools, "-e", "wait", "-e", "io"];
-    let mut person = Person::runs(&env, &args);
+    let mut person = with_waiting(&provider, &env, &["-e", "io"]);
     person.says("go");
     person.until("a running line", |person| person.screen().contains("wait.for name=\"one\""));
     assert!(reports_focus(&person));

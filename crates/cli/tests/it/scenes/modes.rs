@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::person::Person;
-use super::tools::WAITING;
+use super::tools::with_waiting;
 use crate::body::{Says, calls, text};
 use crate::env::TestEnv;
 use crate::provider::{Line, Provider};
@@ -93,10 +93,7 @@ fn shift_tab_during_a_turn_counts_from_the_next_call_on() {
     let waits = calls([("wait__for", json!({ "name": "one" }))]);
     let provider = Provider::chat([waits, writes("new.txt"), text("Written?")].map(Line::from));
     let env = provider.env(TestEnv::new());
-    env.write("tools/wait.toml", WAITING);
-    let tools = env.path("tools").display().to_string();
-    let args = ["-m", provider.model(), "--ensembles", &tools, "-e", "wait", "-e", "io"];
-    let mut person = Person::runs(&env, &args);
+    let mut person = with_waiting(&provider, &env, &["-e", "io"]);
     person.says("go");
     person.until("a running line", |person| person.screen().contains("wait.for name=\"one\""));
     person.types(SHIFT_TAB);

@@ -11,14 +11,19 @@ use crate::provider::{Line, Provider};
 /// Each waits until a file is there that says it may go on.
 pub(super) const WAITING: &str = "[ensemble]\nname = \"wait\"\ndescription = \"x\"\n[defaults]\npermission = \"allow\"\n[[invokers]]\nname = \"for\"\ndescription = \"x\"\nparallel = true\ncommand = { argv = [\"sh\", \"-c\", \"until [ -e go-$0 ]; do sleep 0.05; done; echo there is $0\", \"{name}\"] }\narguments = { type = \"object\", properties = { name = { type = \"string\" } }, required = [\"name\"] }\n";
 
+/// A person whose model may call [`WAITING`] and these other tools.
+pub(super) fn with_waiting(provider: &Provider, env: &TestEnv, others: &[&str]) -> Person {
+    env.write("tools/wait.toml", WAITING);
+    let tools = env.path("tools").display().to_string();
+    Person::runs(env, &[&["-m", provider.model(), "--ensembles", &tools, "-e", "wait"], others].concat())
+}
+
 #[test]
 fn three_at_once_have_a_line_each() {
     let three = calls(["one", "two", "three"].map(|name| ("wait__for", json!({ "name": name }))));
     let provider = Provider::chat([Line::from(three), text("All three.").into()]);
     let env = provider.env(TestEnv::new());
-    env.write("tools/wait.toml", WAITING);
-    let tools = env.path("tools").display().to_string();
-    let mut person = Person::runs(&env, &["-m", provider.model(), "--ensembles", &tools, "-e", "wait"]);
+    let mut person = with_waiting(&provider, &env, &[]);
     person.says("wait for them");
     let running = |person: &Person, name: &str| {
         let line = format!("wait.for name=\"{name}\"");

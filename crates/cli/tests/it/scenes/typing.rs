@@ -2,7 +2,7 @@
 
 use super::person::{Key, Kind, Person};
 use super::talking;
-use super::tools::WAITING;
+use super::tools::with_waiting;
 use crate::body::{calls, text};
 use crate::env::TestEnv;
 use crate::provider::{Line, Provider};
@@ -134,9 +134,7 @@ fn what_is_pasted_in_a_turn_is_one_message_after_it() {
     let waits = calls([("wait__for", json!({ "name": "one" }))]);
     let provider = Provider::chat([waits.into(), text("It is there.").into(), Line::from(text("I see."))]);
     let env = provider.env(TestEnv::new());
-    env.write("tools/wait.toml", WAITING);
-    let tools = env.path("tools").display().to_string();
-    let mut person = Person::runs(&env, &["-m", provider.model(), "--ensembles", &tools, "-e", "wait"]);
+    let mut person = with_waiting(&provider, &env, &[]);
     person.says("wait for it");
     person.until("a running line", |person| person.hides_cursor() && person.screen().contains("wait.for"));
     person.pastes("alpha\n  beta\ngamma");

@@ -426,7 +426,7 @@ pub(super) fn missed_end(
     if from.ended && from.messages >= canisters.len() {
         return None;
     }
-    // A reply that was cut is no answer: its turn was interrupted.
+    // A cut reply is not an answer: its turn was interrupted.
     let is_whole = |last: &Canister| matches!(last, Canister::Assistant(reply) if reply.stop != Stop::Cut);
     let is_answered = canisters.last().is_none_or(is_whole);
     let interrupted = || Failure::new(Kind::Signal(15), "interrupted", "the turn was interrupted");

@@ -11,18 +11,6 @@ use crate::repl::turn::Words;
 use converse_host::failure::Failure;
 use converse_text::safe_line;
 
-/// Returns what to type so that these words are sent, and not run as a command.
-fn typed(words: String) -> String {
-    let is_sent = match parse(&words) {
-        Slash::Text(text) => text == words.trim_end(),
-        other => matches!(other, Slash::Nothing),
-    };
-    match words.trim_start().chars().next() {
-        Some(sign) if !is_sent => format!("{sign}{}", words.trim_start()),
-        _ => words,
-    }
-}
-
 /// Characters of words that are named.
 const SHOWN: usize = 60;
 
@@ -166,6 +154,18 @@ fn reworded(mut said: Vec<Canister>, text: &str) -> Vec<Canister> {
         user.content.push(Content::text(text));
     }
     said
+}
+
+/// Returns what to type so that these words are sent, and not run as a command.
+fn typed(words: String) -> String {
+    let is_sent = match parse(&words) {
+        Slash::Text(text) => text == words.trim_end(),
+        other => matches!(other, Slash::Nothing),
+    };
+    match words.trim_start().chars().next() {
+        Some(sign) if !is_sent => format!("{sign}{}", words.trim_start()),
+        _ => words,
+    }
 }
 
 #[cfg(test)]
