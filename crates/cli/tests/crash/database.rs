@@ -138,8 +138,9 @@ impl Bench {
                 happens();
                 let _ = over.send(());
             });
-            let mut leftover =
-                runs(scenario, &env, (&self.models, point.dialect), plain, |id| drop(began.send(id)));
+            let mut leftover = runs(scenario, &env, (&self.models, point.dialect), plain, |id| {
+                let _ = began.send(id);
+            });
             hit = self.proxy.has_cut();
             if hit {
                 // The server is back.
