@@ -29,7 +29,7 @@ SUITES = {
     "crash": (4, r"session|journal|audit|process|child|atomic|trust|crash|approv"),
     "conformance": (6, r"mcp|gateway|server|serve|auth|sampl|elicit|^xtask/conformance"),
     "openai": (2, r"server|serve|api/|openai|^xtask/(openai|panel/(model|settings|waiting))"),
-    "panel": (6, r"server/src/(front|panel)|terminal/src/screen/(html|highlight)|approvals|^xtask/panel"),
+    "panel": (6, r"server/src/(front|panel)|screen/src/(html|highlight)|approvals|^xtask/panel"),
     "openapi": (3, r"foreign|request|template|style|^xtask/openapi"),
     "real": (2, r"provider|canister|http|route|wire|model|^xtask/real"),
     "replicas": (5, r"gateway|server|serve|mcp|^xtask/(replicas|floor)"),

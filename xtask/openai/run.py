@@ -14,7 +14,7 @@ from pathlib import Path
 import kit
 
 HERE = Path(__file__).resolve().parent
-RECORDED = kit.ROOT / "crates/server/src/openai/golden"
+RECORDED = kit.ROOT / "crates/openai/src/golden"
 SETTINGS = HERE.parent / "panel/settings"
 TOKEN = "openai-token-0123456789abcdef0123456789"
 

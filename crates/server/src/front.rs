@@ -54,8 +54,8 @@ use self::turns::{NoPlace, Place, Turns};
 pub use self::turns::{TurnParts, TurnQueue};
 use crate::access::{Admission, Denied};
 use crate::http_server::{Reply, reply};
-use crate::openai::ApiError;
 use crate::shares::Shares;
+use converse_openai::ApiError;
 
 /// Bytes of a request with images and files.
 const MAX_REQUEST: usize = 32 * 1024 * 1024;

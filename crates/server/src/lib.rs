@@ -19,8 +19,6 @@
 mod access;
 mod front;
 mod http_server;
-#[doc(hidden)]
-pub mod openai;
 mod reload;
 mod shares;
 

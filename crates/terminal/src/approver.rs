@@ -23,9 +23,9 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use crate::render::output::write_stderr;
-use crate::screen::Look;
 use crate::view::TerminalView;
 use converse_host::world::World;
+use converse_screen::Look;
 use converse_text::safe;
 
 use answers::{Answer, Choices};

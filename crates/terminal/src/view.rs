@@ -36,11 +36,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::console::OutputStyle;
 use crate::render::quoted::columns;
-use crate::screen::{Line, Live, Look, Size, Tone};
 use converse_editor::{Above, Editor, Handover};
 use converse_host::failure::{Failure, Kind as FailureKind};
 use converse_host::secrets::Redactor;
 use converse_host::world::{Input, World};
+use converse_screen::{Line, Live, Look, Size, Tone};
 
 use frame::{Frame, Stderr, Stdout, Surface};
 pub(crate) use keys::{mode_note, status};
@@ -336,7 +336,7 @@ impl TerminalView {
     pub fn markdown(&self, text: &str) {
         let text = self.redactor.clean(text);
         match self.style().answers {
-            Answers::Markdown => self.print(crate::screen::markdown(&text, &self.look())),
+            Answers::Markdown => self.print(converse_screen::markdown(&text, &self.look())),
             Answers::Text | Answers::Elsewhere => self.say(&text),
         }
     }

@@ -212,7 +212,7 @@ impl Serving<'_> {
         let (world, roster) = (self.world, &connected.roster);
         let redactor = self.console.context.redactor.clone();
         let renderers = Renderers {
-            fragment: converse_terminal::screen::html::markdown,
+            fragment: converse_screen::html::markdown,
             markdown: |document| safe(&transcript::markdown(document)).into_owned(),
             html: transcript::html,
         };

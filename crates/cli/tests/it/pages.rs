@@ -1,7 +1,7 @@
 //! A conversation for reading: `sessions export --format html` is one page that loads nothing, and `sessions show` lays
 //! answers out on a terminal.
 
-use converse_terminal::screen::{Look, markdown};
+use converse_screen::{Look, markdown};
 use serde_json::json;
 
 use crate::body::{calls, text};

@@ -21,7 +21,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, RwLock};
 
-use crate::openai::{ClientTool, ModelEntry};
+use converse_openai::{ClientTool, ModelEntry};
 
 /// Agents that are kept with their connections. More are made anew for each turn.
 const MAX_KEPT: usize = 256;

@@ -26,20 +26,20 @@ use super::turns::{NobodyToAsk, Observer, Start, TurnJob};
 use super::{Front, error, json};
 use crate::access::Admission;
 use crate::http_server::Reply;
-use crate::openai::{
+use converse_openai::{
     self, AnswerFormat, ApiError, ChatHead, ChatRequest, ChatResponse, ChatStream, Conversation, Sampling,
     ToolChoice, ToolUse, TurnEvent,
 };
 
 impl Front {
     pub(super) fn models(&self) -> Reply {
-        json(StatusCode::OK, openai::model_list(&self.agents.list()))
+        json(StatusCode::OK, converse_openai::model_list(&self.agents.list()))
     }
 
     pub(super) fn model(&self, id: &str) -> Reply {
         let list = self.agents.list();
         match list.iter().find(|entry| entry.id == id) {
-            Some(entry) => json(StatusCode::OK, openai::model(entry)),
+            Some(entry) => json(StatusCode::OK, converse_openai::model(entry)),
             None => error(&ApiError::model_not_found(id, list.iter().map(|entry| entry.id.as_str()))),
         }
     }

@@ -28,7 +28,7 @@ use super::body::{StreamPlace, event_channel};
 use super::{Front, api, error};
 use crate::access::Admission;
 use crate::http_server::Reply;
-use crate::openai::{ApiError, FailureKind};
+use converse_openai::{ApiError, FailureKind};
 
 const KEY: &str = "idempotency-key";
 const MAX_KEY_BYTES: usize = 255;

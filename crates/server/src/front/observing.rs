@@ -6,7 +6,7 @@ use converse_canister::{Canister, Content, Invocation, InvocationId, Stop, Trans
 use converse_host::Event;
 use converse_host::failure::{Failure, Kind};
 
-use crate::openai::{ApiError, ClientCall, FailureKind, Finish, ToolCall, TurnEvent};
+use converse_openai::{ApiError, ClientCall, FailureKind, Finish, ToolCall, TurnEvent};
 
 /// Follows a turn.
 #[derive(Debug, Default)]

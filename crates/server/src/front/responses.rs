@@ -31,7 +31,7 @@ use super::turns::{NobodyToAsk, Start, TurnJob};
 use super::{Front, beside_turns, error, json, method_not_allowed};
 use crate::access::Admission;
 use crate::http_server::Reply;
-use crate::openai::{
+use converse_openai::{
     ApiError, FailureKind, ResponseHead, ResponsesRequest, ResponsesStream, input_item_list, response_deleted,
 };
 

@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 
 use super::shown::{self, Much};
 use super::visible::visible;
-use crate::screen::{Line, Look, Style, Tone, broken};
 use converse_host::secrets::Redactor;
+use converse_screen::{Line, Look, Style, Tone, broken};
 
 /// Bytes of a file that is compared.
 const MOST_BYTES: u64 = 1024 * 1024;
@@ -226,7 +226,9 @@ fn marked(other: &str, line: &str, tone: Tone) -> Line {
     let difference = Difference::of_words(other, line);
     let mut marked = Line::new();
     for (side, word) in difference.lines().filter(|(side, _)| *side != Side::Old) {
-        marked.push(Style { tone, strong: side == Side::New, ..Style::default() }, word);
+        let mut style = Style::from(tone);
+        style.strong = side == Side::New;
+        marked.push(style, word);
     }
     marked
 }

@@ -1,8 +1,8 @@
 //! "Always, where …": asks which texts of a call may vary and how, and shows what would be kept before it is.
 
-use crate::screen::{Line, Tone};
 use converse_config::{ArgumentPattern, ArgumentPatterns};
 use converse_ensemble::Pending;
+use converse_screen::{Line, Tone};
 
 use super::TerminalApprover;
 use super::answers::{Answer, Choices};

@@ -1,8 +1,8 @@
 //! The words of a question: what would run, what it does, and why it is asked.
 
-use crate::screen::{Line, Look, Tone, broken, wrapped};
 use converse_ensemble::Pending;
 use converse_ensemble::disclosure::effects_in_words;
+use converse_screen::{Line, Look, Tone, broken, wrapped};
 use serde_json::Value;
 
 use super::change::FileChange;

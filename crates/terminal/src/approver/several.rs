@@ -1,8 +1,8 @@
 //! Several calls that wait for an answer: a list, and one answer for all of them or for some. What does not fit into the
 //! list is shown before a yes to it counts.
 
-use crate::screen::{Line, Tone};
 use converse_canister::Decision;
+use converse_screen::{Line, Tone};
 
 use super::TerminalApprover;
 use super::answers::{Chosen, SEVERAL, SEVERAL_REMINDER, chosen};

@@ -1,6 +1,6 @@
 //! Arguments for people: complete, multi-line text as lines, with a count of what is not shown.
 
-use crate::screen::{Line, Look, Tone, broken};
+use converse_screen::{Line, Look, Tone, broken};
 use serde_json::{Map, Value};
 
 use super::visible::visible;

@@ -2,7 +2,7 @@
 //! are broken here, and each has the mark of a quotation.
 
 use super::output;
-use crate::screen::{self, Line, Tone};
+use converse_screen::{self as screen, Line, Tone};
 use converse_text::safe;
 
 /// The mark before each line.

@@ -2,7 +2,7 @@
 //! wraps.
 
 use super::output::columns;
-use crate::screen::{Line, wrapped};
+use converse_screen::{Line, wrapped};
 use converse_text::width;
 
 use converse_text::safe_line;

@@ -4,7 +4,6 @@ mod edits;
 mod fences;
 mod format;
 mod html;
-mod inert;
 mod markdown;
 mod text;
 

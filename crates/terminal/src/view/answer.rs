@@ -1,6 +1,6 @@
 //! The text of a reply: Markdown in blocks, or the text as it was written.
 
-use crate::screen::{Line, Look, Stream};
+use converse_screen::{Line, Look, Stream};
 
 use super::frame::Frame;
 use super::words::Words;

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::screen::{Line, Tone, wrapped};
 use converse_canister::{Arguments, Invocation, InvocationResult};
 use converse_ensemble::ToolProgress;
+use converse_screen::{Line, Tone, wrapped};
 use converse_text::width;
 use serde_json::Value;
 

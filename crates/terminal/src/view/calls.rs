@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::screen::{Line, Tone};
 use converse_canister::{Canister, Invocation, InvocationId, InvocationResult, Outcome};
 use converse_ensemble::ToolProgress;
+use converse_screen::{Line, Tone};
 
 use super::TerminalView;
 use super::call::{Call, tool_name};

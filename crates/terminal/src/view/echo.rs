@@ -1,6 +1,6 @@
 //! Text of the user and tables, laid out for the view.
 
-use crate::screen::{Line, Tone, wrapped};
+use converse_screen::{Line, Tone, wrapped};
 
 use super::TerminalView;
 use super::style::Detail;

@@ -8,8 +8,8 @@ use converse_text::{safe, safe_line};
 
 use super::style::{Signs, Style};
 use crate::render::output::{write_stderr, write_stdout};
-use crate::screen::{Look, Size};
 use converse_host::secrets::Redactor;
+use converse_screen::{Look, Size};
 
 /// How long a spinner shows one sign.
 const PICTURE: Duration = Duration::from_millis(120);

@@ -1,8 +1,8 @@
 //! The keyboard while a turn runs: what is typed is shown below the answer, and is for the next prompts.
 
-use crate::screen::{Line, Tone};
 use converse_editor::Draft;
 use converse_ensemble::{Mode, ModeSwitch};
+use converse_screen::{Line, Tone};
 use converse_text::{clusters, safe_line, width};
 
 use super::frame::Frame;

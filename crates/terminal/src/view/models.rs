@@ -8,7 +8,7 @@ use converse_engine::{Event, Sink, SinkError};
 use super::TerminalView;
 use super::view_state::ViewState;
 use super::words::took;
-use crate::screen::{Line, Tone};
+use converse_screen::{Line, Tone};
 
 /// The view of one of several models.
 pub struct ModelView {

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::screen::{Line, Tone};
 use converse_canister::{Cost, Usage};
+use converse_screen::{Line, Tone};
 
 use super::frame::Frame;
 use super::words::{money, took};

@@ -1,8 +1,8 @@
 //! The capabilities of the terminal, the verbosity, and the symbols.
 
 use crate::console::{Console, OutputStyle};
-use crate::screen::Look;
 use converse_host::world::World;
+use converse_screen::Look;
 
 /// Where answers are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,6 @@ mod others;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::screen::Size;
 use converse_canister::{
     Arguments, Artefact, Assistant, Canister, Content, Invocation, InvocationId, InvocationResult, Outcome,
     Stop, TurnId,
@@ -16,6 +15,7 @@ use converse_canister::{
 use converse_engine::{Event, Sink as _, SinkError};
 use converse_ensemble::ToolProgress;
 use converse_provider::Delta;
+use converse_screen::Size;
 use vt100::Parser;
 
 use super::style::{Answers, Detail, Style};

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::screen::{Line, Tone};
+use converse_screen::{Line, Tone};
 
 use super::frame::Frame;
 use super::thoughts::Thoughts;

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use crate::screen::{Line, Tone, wrapped};
 use converse_canister::Canister;
 use converse_engine::{Event, Restart};
 use converse_provider::{Delta, has_hidden_thinking};
+use converse_screen::{Line, Tone, wrapped};
 
 use super::answer::Answer;
 use super::calls::Calls;

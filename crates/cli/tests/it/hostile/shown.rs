@@ -1,8 +1,8 @@
 //! Words that would like to act on a terminal, and what a terminal was given of them.
 
-#[path = "../../../../terminal/tests/corpus/guard.rs"]
+#[path = "../../../../screen/tests/corpus/guard.rs"]
 mod guard;
-#[path = "../../../../terminal/tests/corpus/sequences.rs"]
+#[path = "../../../../screen/tests/corpus/sequences.rs"]
 mod sequences;
 
 use vt100::{Callbacks, MouseProtocolMode, Parser};

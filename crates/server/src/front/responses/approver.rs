@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::continued::Answers;
 use crate::front::question::question_digest;
-use crate::openai::ApprovalAnswer;
+use converse_openai::ApprovalAnswer;
 
 /// An invocation that waits for an approval.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use converse_canister::{
 
 use super::approver::approval_id;
 use super::files::Record;
-use crate::openai::{ApiError, ApprovalAnswer, Conversation};
+use converse_openai::{ApiError, ApprovalAnswer, Conversation};
 
 /// Approvals by the invocation that they are about.
 pub(super) type Answers = HashMap<InvocationId, ApprovalAnswer>;

@@ -16,7 +16,7 @@ use crate::front::body::EventSender;
 use crate::front::completions::now;
 use crate::front::observing::Narrator;
 use crate::front::turns::Observer;
-use crate::openai::{ApiError, Finish, ResponsesStream, ToolCall, TurnEvent};
+use converse_openai::{ApiError, Finish, ResponsesStream, ToolCall, TurnEvent};
 
 /// A response whose turn runs.
 pub(in crate::front) struct Live {
@@ -219,8 +219,8 @@ impl Observer for ResponseObserver {
 mod tests {
     use super::*;
     use crate::front::body::event_channel;
-    use crate::openai::ResponseHead;
-    use crate::openai::ResponsesRequest;
+    use converse_openai::ResponseHead;
+    use converse_openai::ResponsesRequest;
 
     fn live(id: &str) -> Arc<Live> {
         let request = ResponsesRequest::parse(br#"{"model":"m","input":"Hello"}"#).unwrap();

@@ -2,7 +2,7 @@
 
 use super::Report;
 use super::words::{body, path, took};
-use crate::screen::{Line, wrapped};
+use converse_screen::{Line, wrapped};
 use converse_text::{safe, width};
 
 /// Columns that an answer needs at least.

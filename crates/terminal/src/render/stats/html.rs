@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::screen::html::line;
 use converse_canister::Cost;
+use converse_screen::html::line;
 use converse_session::stats::{Day, Figures, Share, Tool};
 use jiff::ToSpan as _;
 use jiff::civil::Date;

@@ -67,7 +67,7 @@ mod tests {
 
     /// The words that a reader of CommonMark finds in no code block.
     fn outside(text: &str) -> String {
-        let page = crate::screen::html::markdown(text);
+        let page = converse_screen::html::markdown(text);
         let mut words = String::new();
         for (index, part) in page.split("<pre><code>").enumerate() {
             let part =

@@ -1,15 +1,15 @@
 //! One page of HTML that needs nothing else and does nothing: no script, no request.
 //!
-//! Every text of others passes [`crate::screen::html`] on its way into the page: words of models are read as Markdown,
+//! Every text of others passes [`converse_screen::html`] on its way into the page: words of models are read as Markdown,
 //! of which safe tags are made, all others are text. Should something ever slip through, the page's own policy forbids
 //! all but its style and its pictures.
 
 use std::fmt::Write as _;
 
-use crate::screen::html;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use converse_canister::{Canister, Content, Digest, Invocation, InvocationResult};
+use converse_screen::html;
 use converse_session::{Document, Kept};
 
 use super::super::HtmlPage;

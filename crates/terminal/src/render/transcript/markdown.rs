@@ -8,8 +8,8 @@ use converse_session::{Document, Kept};
 
 use super::edits::Edits;
 use super::fences::{closed, fenced};
-use super::inert::inert;
 use super::{CUT_SHORT, ended, facts, is_cut, minute, results, title};
+use converse_screen::inert;
 use converse_text::safe_line;
 
 /// The whole of it.
@@ -121,7 +121,7 @@ mod tests {
         let document = of(vec![Canister::Document(attached)]);
         let page = markdown(&Document { name: Some(evil.into()), tags: vec![evil.into()], ..document });
         assert_eq!(page.matches("!\\[x](https://evil.example/x)").count(), 3, "{page}");
-        let html = crate::screen::html::markdown(&page);
+        let html = converse_screen::html::markdown(&page);
         assert!(!html.contains("class=\"image\""), "{html}");
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::screen::{Look as Screen, markdown};
 use converse_canister::{Canister, Content, Invocation, InvocationId, InvocationResult};
+use converse_screen::{Look as Screen, markdown};
 use converse_session::{Document, Kept};
 
 use super::edits::Edits;

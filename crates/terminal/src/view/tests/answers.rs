@@ -1,8 +1,8 @@
 //! The words of a model: streamed, taken back, thought.
 
-use crate::screen::markdown;
 use converse_canister::{Cost, Usage};
 use converse_engine::Restart;
+use converse_screen::markdown;
 
 use super::*;
 use converse_host::failure::{Failure, Kind};

@@ -7,7 +7,7 @@ use converse_text::is_unsafe;
 use super::*;
 use converse_host::failure::{Failure, Kind};
 
-#[path = "../../../tests/corpus/sequences.rs"]
+#[path = "../../../../screen/tests/corpus/sequences.rs"]
 mod sequences;
 
 /// What acts on terminals, in all its spellings; and each control character, and what is too long.

@@ -145,7 +145,7 @@ fn a_turn_of_before_has_its_invocations() {
     turn.extend(calls.iter().rev().map(result));
     play.view.recall(&turn);
     let text =
-        |lines: Vec<crate::screen::Line>| lines.iter().map(crate::screen::Line::text).collect::<Vec<_>>();
+        |lines: Vec<converse_screen::Line>| lines.iter().map(converse_screen::Line::text).collect::<Vec<_>>();
     assert_eq!(text(play.view.call_in_full(2).unwrap())[0], "[2] git.log success");
     assert_eq!(
         text(play.view.calls_in_short()),
@@ -200,7 +200,7 @@ fn everything_about_one_is_there_on_demand() {
     play.hears(&Event::Started { invocations: std::slice::from_ref(&one), has_effects: true });
     play.finished(&one, Outcome::Failed, "line one\n\x1b[2Jline two", 40);
     let lines = play.view.call_in_full(1).unwrap();
-    let text: Vec<String> = lines.iter().map(crate::screen::Line::text).collect();
+    let text: Vec<String> = lines.iter().map(converse_screen::Line::text).collect();
     assert_eq!(
         text[..4],
         [

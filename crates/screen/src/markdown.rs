@@ -11,7 +11,7 @@ mod flow;
 mod leaf;
 mod starts;
 
-use crate::screen::{Line, Look};
+use crate::{Line, Look};
 use blocks::Blocks;
 pub(crate) use flow::is_break;
 

@@ -1,9 +1,9 @@
 //! Blocks that hold text and no other blocks.
 
 use super::starts::{Until, is_delimiters};
-use crate::screen::highlight::{Highlighter, named};
-use crate::screen::wrap::broken;
-use crate::screen::{Line, Look, Tone};
+use crate::highlight::{Highlighter, named};
+use crate::wrap::broken;
+use crate::{Line, Look, Tone};
 
 /// What is open, and what of it is not written yet.
 #[derive(Debug, Clone, Default)]

@@ -10,8 +10,8 @@ mod flow;
 use converse_text::{safe, safe_line};
 use pulldown_cmark::{Options, Parser};
 
-use crate::screen::highlight::{Highlighter, named};
-use crate::screen::tone::Tone;
+use crate::highlight::{Highlighter, named};
+use crate::tone::Tone;
 
 /// Bytes of Markdown that are read as such; longer texts stay as they were written.
 const LONGEST: usize = 512 * 1024;

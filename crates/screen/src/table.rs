@@ -1,8 +1,8 @@
 //! Tables that fit: columns shrink and cells wrap. Without room for columns, each row is shown as one value per line.
 
-use crate::screen::line::Line;
-use crate::screen::wrap::{narrowest, wrapped};
-use crate::screen::{Look, Tone};
+use crate::line::Line;
+use crate::wrap::{narrowest, wrapped};
+use crate::{Look, Tone};
 
 /// The lines of a cell, before they are wrapped.
 pub type Cell = Vec<Line>;

@@ -1,8 +1,19 @@
 //! What a terminal shows: text of others made safe, measured and wrapped; Markdown as styled lines; a region that changes
 //! in place; and what a page shows of the same text. Pure: strings in, strings out.
+//!
+//! ```
+//! use converse_screen::{Look, markdown};
+//!
+//! let lines = markdown("# Notes\n\nBuy *milk*.\u{1b}[2J", &Look::plain(40));
+//! let text: Vec<String> = lines.iter().map(|line| line.text()).collect();
+//! assert!(text.iter().any(|line| line.contains("Buy milk.")));
+//! // Control characters in foreign text never reach the terminal.
+//! assert!(!text.concat().contains('\u{1b}'));
+//! ```
 
 mod highlight;
 pub mod html;
+mod inert;
 mod line;
 mod link;
 mod live;
@@ -11,6 +22,7 @@ mod table;
 mod tone;
 mod wrap;
 
+pub use inert::inert;
 pub use line::Line;
 pub use live::{Live, Size};
 pub use markdown::{Stream, markdown};
@@ -43,7 +55,8 @@ impl Look {
         Self { width, ..self }
     }
 
-    pub(crate) fn either(&self, unicode: &'static str, ascii: &'static str) -> &'static str {
+    /// The one of two signs that this look can show.
+    pub fn either(&self, unicode: &'static str, ascii: &'static str) -> &'static str {
         if self.unicode { unicode } else { ascii }
     }
 }

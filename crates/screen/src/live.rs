@@ -4,7 +4,7 @@
 //! region has after a resize, when some terminals wrap lines again and some cut them: all of it is below the cursor.
 //! For the same reason output of other programs does no harm: it stays, and the region continues below it.
 
-use crate::screen::{Line, Look};
+use crate::{Line, Look};
 
 const SYNCHRONISED: &str = "\x1b[?2026h";
 const SHOWN_AT_ONCE: &str = "\x1b[?2026l";

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use pulldown_cmark::{Alignment, BrokenLink, CowStr, Event, Options, Parser, Tag, TagEnd};
 
-use crate::screen::link::{address, says_where};
-use crate::screen::table::{Align, Cell, Table};
-use crate::screen::{Line, Look, Style, Tone};
+use crate::link::{address, says_where};
+use crate::table::{Align, Cell, Table};
+use crate::{Line, Look, Style, Tone};
 
 /// Columns of an address that is shown.
 const LONGEST_ADDRESS: usize = 2000;
@@ -37,7 +37,7 @@ pub(super) fn blocks(source: &str, known: &References, look: &Look) -> (Vec<Bloc
 
 /// Each line no wider than the look.
 pub(super) fn wrapped(lines: &[Line], look: &Look) -> Vec<Line> {
-    lines.iter().flat_map(|line| crate::screen::wrap::wrapped(line, look.width)).collect()
+    lines.iter().flat_map(|line| crate::wrap::wrapped(line, look.width)).collect()
 }
 
 /// Link definitions that are kept, and bytes of each.

@@ -1,7 +1,7 @@
 //! Tags, their attributes, comments.
 
 use super::Open;
-use crate::screen::tone::Tone;
+use crate::tone::Tone;
 
 pub(super) fn pieces<'a>(text: &'a str, open: &mut Open) -> Vec<(Tone, &'a str)> {
     let (mut pieces, mut rest) = (Vec::new(), text);

@@ -316,7 +316,7 @@ fn ours(text: &str) -> String {
     blocks.end(&mut out);
     let mut all = String::new();
     for (line, held) in out.lines.iter().zip(&out.held) {
-        let is_heading = line.spans().iter().any(|span| span.style.tone == crate::screen::Tone::Heading);
+        let is_heading = line.spans().iter().any(|span| span.style.tone == crate::Tone::Heading);
         let heading = if is_heading { "#" } else { "" };
         for letter in line.text().chars().filter(char::is_ascii_lowercase) {
             all.push_str(&format!("{held}{heading}{letter}"));

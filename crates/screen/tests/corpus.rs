@@ -15,7 +15,7 @@ mod strict;
 
 use std::collections::HashSet;
 
-use converse_terminal::screen::{Line, Live, Look, Size, Stream, Table, Tone, broken, markdown, wrapped};
+use converse_screen::{Line, Live, Look, Size, Stream, Table, Tone, broken, markdown, wrapped};
 use converse_text::{is_unsafe, safe, safe_line};
 use guard::{Manner, foreign};
 use places::PLACES;

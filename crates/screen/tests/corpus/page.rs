@@ -1,6 +1,6 @@
 //! Whatever Markdown it is made of, a page holds our own tags and text, and nothing that hides or turns round letters.
 
-use converse_terminal::screen::html;
+use converse_screen::html;
 use converse_testkit::hang_guard;
 use proptest::prelude::*;
 

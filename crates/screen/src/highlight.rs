@@ -5,8 +5,8 @@ mod languages;
 mod lexer;
 mod markup;
 
-use crate::screen::line::Line;
-use crate::screen::tone::Tone;
+use crate::line::Line;
+use crate::tone::Tone;
 use languages::{Kind, Language};
 
 /// One block of code, as its lines come.

@@ -1,8 +1,8 @@
 //! Quotes and items, which hold other blocks, and the margin that they draw beside them.
 
 use super::starts::Marker;
-use crate::screen::wrap::wrapped;
-use crate::screen::{Line, Look, Tone};
+use crate::wrap::wrapped;
+use crate::{Line, Look, Tone};
 
 const TAB: usize = 4;
 

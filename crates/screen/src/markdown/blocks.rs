@@ -8,7 +8,7 @@ use super::containers::{Container, Item, Margin, expanded, indent, skip_blanks, 
 use super::flow::{self, Block, References};
 use super::leaf::{Code, Leaf, Paragraph};
 use super::starts::{self, Marker, Until};
-use crate::screen::{Line, Look, Tone};
+use crate::{Line, Look, Tone};
 
 /// Deeper containers are text.
 const DEEPEST: usize = 32;

@@ -3,7 +3,7 @@
 use vt100::Parser;
 
 use super::*;
-use crate::screen::Tone;
+use crate::Tone;
 
 const SIZE: Size = Size { columns: 40, rows: 10 };
 const WIDE: Size = Size { columns: 100, rows: 10 };

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use converse_text::{clusters, is_unsafe, safe_line, width};
 
-use crate::screen::Look;
-use crate::screen::tone::{Style, Tone};
+use crate::Look;
+use crate::tone::{Style, Tone};
 
 /// Tabs end at columns that this divides.
 const TAB: usize = 4;

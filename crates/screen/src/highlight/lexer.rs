@@ -2,7 +2,7 @@
 
 use super::Open;
 use super::languages::{Keys, Language, Quote};
-use crate::screen::tone::Tone;
+use crate::tone::Tone;
 
 pub(super) fn pieces<'a>(text: &'a str, language: &'a Language, open: &mut Open) -> Vec<(Tone, &'a str)> {
     let mut lexer = Lexer { text, at: 0, language, pieces: Vec::new() };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// Compares with a recorded output.
 pub(super) fn assert_golden(name: &str, bytes: &[u8]) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/openai/golden").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/golden").join(name);
     if option_env!("CONVERSE_GOLDEN") == Some("write") {
         std::fs::write(&path, bytes).unwrap();
     }

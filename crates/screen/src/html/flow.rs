@@ -3,8 +3,8 @@
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, LinkType, Tag};
 
 use super::{code, entities, line, text};
-use crate::screen::link::{address, place, says_where};
-use crate::screen::markdown::is_break;
+use crate::link::{address, place, says_where};
+use crate::markdown::is_break;
 
 /// Maximum nesting of quotes, lists and emphasis; deeper levels are flattened.
 const DEEPEST: usize = 64;

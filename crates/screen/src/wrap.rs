@@ -2,8 +2,8 @@
 
 use converse_text::clusters;
 
-use crate::screen::line::{Line, Span};
-use crate::screen::tone::Style;
+use crate::line::{Line, Span};
+use crate::tone::Style;
 
 /// Lines no wider than `width`, broken between words and between wide characters. Spaces at a break go.
 pub fn wrapped(line: &Line, width: usize) -> Vec<Line> {
@@ -119,7 +119,7 @@ impl<'a> Wrap<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::screen::Tone;
+    use crate::Tone;
 
     fn texts(lines: &[Line]) -> Vec<String> {
         lines.iter().map(Line::text).collect()

@@ -18,7 +18,7 @@ const LINKS: [&str; 3] = ["http://", "https://", "mailto:"];
 
 /// Returns Markdown in which pictures and HTML are text, with their addresses. Characters that are not text are escaped,
 /// because they decide where code is. A quotation must be marked as one already, for the same reason.
-pub(super) fn inert(markdown: &str) -> String {
+pub fn inert(markdown: &str) -> String {
     let markdown = safe(markdown);
     if !markdown.contains(['!', '<']) {
         return markdown.into_owned();
