@@ -82,6 +82,7 @@ pub use mode::{Mode, ModeSwitch, NoEdits, edited_project};
 pub use named_path::{NamedPath, PathResolver, PathUse};
 pub use naming::tool_name;
 pub use offer::Offer;
+pub use path_class::holds_credentials;
 pub use path_policy::PathPolicy;
 pub use pausable_clock::{PausableClock, PauseGuard};
 pub use pins::{HoldReason, Pins, accepting, lock_flag};

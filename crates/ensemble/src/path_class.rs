@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use converse_config::{Judgement, Permission};
+use converse_text::secrets::known_secret;
 
 use crate::named_path::PathUse;
 
@@ -144,6 +145,13 @@ pub(crate) fn class_of(path: &Path, used: PathUse) -> Option<PathClass> {
 /// Returns the class of a file by the beginning of its content.
 pub(crate) fn class_of_content(content: &[u8]) -> Option<PathClass> {
     is_key(content).then(PathClass::key)
+}
+
+/// Returns whether a file holds credentials, by its canonical path or by its text.
+pub fn holds_credentials(path: &Path, text: &str) -> bool {
+    let of_path = class_of(path, PathUse::Read);
+    of_path.or_else(|| class_of_content(text.as_bytes())).is_some_and(|class| class.holds_credentials())
+        || known_secret(text).is_some()
 }
 
 fn credentials(parts: &[String]) -> Option<PathClass> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use converse_canister::{Canister, Cost, Invocation, TurnId};
 use converse_engine::{Ending, Event, Sink, SinkError};
+use converse_ensemble::holds_credentials;
 use converse_provider::Delta;
 use converse_session::{Body, Session, SessionError};
 use jiff::Timestamp;
@@ -93,7 +94,7 @@ impl JournalSink {
         }
     }
 
-    /// From now on, files that invocations are about to write are kept, unless they hold a key.
+    /// From now on, files that invocations are about to write are kept, unless they hold credentials.
     pub fn keep_files(
         &self,
         written: impl Fn(&Invocation) -> Option<PathBuf> + Send + Sync + 'static,
@@ -108,11 +109,12 @@ impl JournalSink {
     fn keep_written(&self, invocations: &[Invocation]) -> Result<(), SinkError> {
         let Ok(files) = self.files.lock() else { return Ok(()) };
         let Some(FileKeeper { written, redactor }) = &*files else { return Ok(()) };
-        let may_keep = |text: &str| redactor.find_secret(text).is_none();
         for invocation in invocations {
-            if let Some(path) = written(invocation)
-                && let Some(path) = path.to_str()
+            if let Some(file) = written(invocation)
+                && let Some(path) = file.to_str()
             {
+                let may_keep =
+                    |text: &str| redactor.find_secret(text).is_none() && !holds_credentials(&file, text);
                 let mut book = self.book()?;
                 let kept = book.session.keep_file(&invocation.id, path, &may_keep, (self.clock)());
                 kept.map_err(|error| save_failed(&error))?;
@@ -271,7 +273,7 @@ impl Sink for JournalSink {
 mod tests {
     use converse_canister::User;
     use converse_engine::Restart;
-    use converse_session::{Repair, Store};
+    use converse_session::{FileChange, FileState, Repair, Store};
 
     use super::*;
 
@@ -321,19 +323,22 @@ mod tests {
         }
     }
 
-    #[test]
-    fn only_what_has_effects_is_on_disk_before_it_runs_and_the_end_of_a_turn() {
-        let desk = Desk::new();
-        let is_on_disk = || desk.sink.with(|session| session.journal.is_committed()).unwrap();
-        let turn = TurnId(1);
-        let call = converse_canister::Invocation {
-            turn,
-            id: converse_canister::InvocationId::of(turn, 0),
+    fn invocation() -> Invocation {
+        Invocation {
+            turn: TurnId(1),
+            id: converse_canister::InvocationId::of(TurnId(1), 0),
             wire_id: None,
             tool: "t".into(),
             arguments: converse_canister::Arguments::parse("{}"),
             seal: None,
-        };
+        }
+    }
+
+    #[test]
+    fn only_what_has_effects_is_on_disk_before_it_runs_and_the_end_of_a_turn() {
+        let desk = Desk::new();
+        let is_on_disk = || desk.sink.with(|session| session.journal.is_committed()).unwrap();
+        let (turn, call) = (TurnId(1), invocation());
         for has_effects in [false, true, false] {
             desk.hears(&Event::Started { invocations: std::slice::from_ref(&call), has_effects });
             assert_eq!(is_on_disk(), has_effects);
@@ -349,6 +354,30 @@ mod tests {
         desk.hears(&Event::Appended(&Canister::User(User::text("more"))));
         desk.sink.settle().unwrap();
         assert!(is_on_disk());
+    }
+
+    #[test]
+    fn a_file_that_holds_credentials_is_not_kept() {
+        let desk = Desk::new();
+        let token = format!("ghp_{}", "a1B2c3D4".repeat(5));
+        for (name, text, is_kept) in [
+            ("notes.txt", "to do".to_owned(), true),
+            (".env", "COLOUR=blue".to_owned(), false),
+            ("deploy.sh", format!("curl -H 'Authorization: Bearer {token}'"), false),
+            ("id", "-----BEGIN OPENSSH PRIVATE KEY-----\n".to_owned(), false),
+        ] {
+            let file = desk.dir.path().join(name);
+            std::fs::write(&file, text).unwrap();
+            desk.sink.keep_files(move |_| Some(file.clone()), &Redactor::default());
+            desk.sink.keep_written(std::slice::from_ref(&invocation())).unwrap();
+            let before = |change: &FileChange| change.path.ends_with(name).then_some(change.before);
+            let changes = desk.sink.with(|session| session.changes.of(|_| true)).unwrap();
+            let state = changes.iter().find_map(before).unwrap();
+            assert!(
+                matches!(state, FileState::File { kept, .. } if kept.is_some() == is_kept),
+                "{name}: {state:?}"
+            );
+        }
     }
 
     async fn pass(milliseconds: u64) {

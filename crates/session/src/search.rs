@@ -113,6 +113,13 @@ impl Store {
         Ok(found)
     }
 
+    /// Returns whether a message of the session matches. A session that cannot be read has none.
+    pub fn is_in(&self, id: Uuid, query: &Query) -> bool {
+        let mut found = SearchResults::default();
+        self.look(id, query, 1, &mut found);
+        found.total > 0
+    }
+
     fn look(&self, id: Uuid, query: &Query, limit: usize, found: &mut SearchResults) {
         let at = self.at(id);
         let index = match Index::of(&*at) {

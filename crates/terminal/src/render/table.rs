@@ -24,11 +24,11 @@ pub fn headed(heading: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> 
 
 /// Rows may have different lengths. The width is that of the terminal on stdout, if there is one.
 pub fn table(rows: &[Vec<String>]) -> String {
-    within(rows, columns(std::io::stdout()).unwrap_or(0))
+    within(rows, columns(std::io::stdout()).unwrap_or(0)).concat()
 }
 
-/// `columns`: what there is room for; 0: no limit.
-pub fn within(rows: &[Vec<String>], columns: usize) -> String {
+/// Each row with the lines that it takes. `columns`: what there is room for; 0: no limit.
+pub fn within(rows: &[Vec<String>], columns: usize) -> Vec<String> {
     let limit = |row: &[String], column: usize| match columns {
         0 => usize::MAX,
         _ if column + 1 == row.len() => MOST_LAST,
@@ -89,13 +89,17 @@ fn below_itself(row: &[String], columns: usize) -> String {
 mod tests {
     use super::*;
 
+    fn laid_out(rows: &[Vec<String>], columns: usize) -> String {
+        within(rows, columns).concat()
+    }
+
     fn row(cells: &[&str]) -> Vec<String> {
         cells.iter().map(|cell| (*cell).to_owned()).collect()
     }
 
     #[test]
     fn columns_are_as_wide_as_what_is_in_them() {
-        let text = within(
+        let text = laid_out(
             &[
                 row(&["name", "tools"]),
                 row(&["длинное имя", "2"]),
@@ -105,7 +109,7 @@ mod tests {
             0,
         );
         assert_eq!(text, "name         tools\nдлинное имя  2\n日本         1\nx            a\\nb   free\n");
-        assert_eq!(within(&[], 80), "");
+        assert_eq!(laid_out(&[], 80), "");
     }
 
     #[test]
@@ -113,20 +117,20 @@ mod tests {
         let rows =
             [row(&["tool", "does"]), row(&["io.read", "reads a file, and says what is in it, line by line"])];
         assert_eq!(
-            within(&rows, 30),
+            laid_out(&rows, 30),
             "tool     does\nio.read  reads a file, and\n         says what is in it,\n         line by line\n"
         );
         assert_eq!(
-            within(&rows, 20),
+            laid_out(&rows, 20),
             "tool  does\nio.read  reads a\n    file, and says\n    what is in it,\n    line by line\n"
         );
         let wide = [row(&["имя", "日本".repeat(20).as_str()]), row(&["x".repeat(50).as_str(), "y"])];
         for columns in 10..120 {
             for rows in [&rows[..], &wide] {
-                let text = within(rows, columns);
+                let text = laid_out(rows, columns);
                 assert!(text.lines().all(|line| width(line) <= columns), "{columns}:\n{text}");
             }
         }
-        assert_eq!(within(&rows, 0).lines().count(), 2);
+        assert_eq!(laid_out(&rows, 0).lines().count(), 2);
     }
 }

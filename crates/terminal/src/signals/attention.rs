@@ -45,6 +45,8 @@ pub struct Attention {
 struct Current {
     interrupt: Interrupt,
     over: CancellationToken,
+    /// Another program has the terminal, and Ctrl-C is its key: SIGINT is for it.
+    lends: bool,
 }
 
 /// As long as it lives, SIGINT is for it alone.
@@ -88,9 +90,19 @@ impl Attention {
 
     /// One thing at a time: what was attended to before is not any more.
     pub(crate) fn to_turn(&self) -> Attended {
+        self.to(false)
+    }
+
+    /// As long as the result lives, SIGINT does nothing here: it is for the program that the user was given the terminal for,
+    /// a pager or an editor.
+    pub(crate) fn to_program(&self) -> Attended {
+        self.to(true)
+    }
+
+    fn to(&self, lends: bool) -> Attended {
         let interrupt = self.end.child();
         let over = CancellationToken::new();
-        let current = Current { interrupt: interrupt.clone(), over: over.clone() };
+        let current = Current { interrupt: interrupt.clone(), over: over.clone(), lends };
         if let Some(number) = self.end.number() {
             interrupt.tell(number);
         }
@@ -119,7 +131,7 @@ impl Attention {
                 () = self.escapes.notified() => None,
             };
             let over = match number {
-                Some(SIGINT) if self.came_late() => continue,
+                Some(SIGINT) if self.is_lent() || self.came_late() => continue,
                 Some(number) => self.broken_off(number),
                 // It may be over by now.
                 None => match self.escaped.lock().take() {
@@ -160,6 +172,10 @@ impl Attention {
     fn came_late(&self) -> bool {
         let can_be_a_key = || is_a_key() || self.unseen.load(Ordering::SeqCst);
         self.current.lock().is_none() && can_be_a_key() && self.between.swap(false, Ordering::SeqCst)
+    }
+
+    fn is_lent(&self) -> bool {
+        self.current.lock().as_ref().is_some_and(|current| current.lends)
     }
 
     fn ends(&self, number: u8) {

@@ -51,6 +51,11 @@ impl TerminalView {
 
     /// Lays out a table within the width of the view.
     pub fn table(&self, rows: &[Vec<String>]) -> String {
+        self.table_rows(rows).concat()
+    }
+
+    /// As [`table`](Self::table), each row by itself: a narrow one takes several lines.
+    pub fn table_rows(&self, rows: &[Vec<String>]) -> Vec<String> {
         let spelt = |cell: &String| self.style().spelt(cell);
         let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(spelt).collect()).collect();
         table::within(&rows, self.look().width)

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::person::Person;
+use super::person::{Key, Person};
 use super::talking;
 use crate::body::text;
 use crate::env::TestEnv;
@@ -83,6 +83,62 @@ fn the_whole_conversation_is_shown_in_a_pager() {
         }
         leaves(person);
     }
+}
+
+/// A row that is wrapped keeps its own preview.
+#[test]
+fn each_session_has_its_own_preview_on_a_narrow_terminal() {
+    let provider = Provider::chat(["One.", "Two.", "Three."].map(text));
+    let env = provider.env(TestEnv::new());
+    let long = |word: &str| format!("{word} {}", "and all that belongs to it, in many words ".repeat(4));
+    for (directory, word) in [("a-directory-with-a-long-name", "first"), ("b", "second"), ("c", "third")] {
+        ask(&env, directory, &long(word), &provider);
+    }
+    let mut person = talking(&provider, &env);
+    person.resizes(60, 50);
+    person.says("/resume --all");
+    person.until("the question", |person| person.screen().ends_with("Enter: none)"));
+    let screen = person.screen();
+    let list = screen.rsplit_once("name\n").unwrap().1;
+    let mut rows = list.split("❯ ").map(|piece| piece.to_owned());
+    let mut row = rows.next().unwrap();
+    for (place, (word, answer)) in
+        [("third", "Three."), ("second", "Two."), ("first", "One.")].into_iter().enumerate()
+    {
+        assert!(row.contains(&format!("{}  ", place + 1)), "no row {} in {row}", place + 1);
+        let next = rows.next().unwrap();
+        assert!(next.starts_with(word) && next.contains(answer), "no {word} with {answer}: {screen}");
+        row = next;
+    }
+    person.types("\r");
+    person.prompts();
+    leaves(person);
+}
+
+/// `less` goes on after Ctrl-C, so the conversation must be there when it ends.
+#[test]
+fn an_interrupt_is_for_the_pager_as_long_as_it_runs() {
+    let provider = Provider::chat([text("Short."), text("Still here.")]);
+    let env = provider.env(TestEnv::new());
+    let script = "#!/bin/sh\ncat > /dev/null\ntrap 'n=$((n + 1)); echo interrupt $n' INT\necho paging\n\
+                  while [ ${n:-0} -lt 3 ]; do sleep 0.02; done\n";
+    let pager = env.write("home/bin/pager", script);
+    std::fs::set_permissions(&pager, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let env = env.var("PAGER", pager.display().to_string());
+    let mut person = talking(&provider, &env);
+    person.says("one");
+    person.sees("Short.");
+    person.prompts();
+    person.says("/transcript");
+    person.sees("paging");
+    for count in 1..=3 {
+        person.presses(Key::Ctrl('c'));
+        person.sees(&format!("interrupt {count}"));
+    }
+    person.prompts();
+    person.says("two");
+    person.sees("Still here.");
+    leaves(person);
 }
 
 #[test]

@@ -68,7 +68,7 @@ impl ReplSession<'_> {
         let scratch = scratch(self.world)
             .ok_or_else(|| Failure::usage("no-editor", "there is no directory for the editor's file"))?;
         // Ctrl-C is the editor's while it runs.
-        let _attended = self.attention.to_turn();
+        let _attended = self.attention.to_program();
         let before = text.to_owned();
         let editing = tokio::task::spawn_blocking(move || edited(&command, &scratch, &before));
         let after = editing.await.map_err(internal)?.map_err(|why| Failure::usage("editor", why))?;

@@ -18,9 +18,8 @@ use converse_text::safe_line;
 use converse_text::shorten::within_chars;
 use converse_text::wording::counted;
 
-/// Number of listed sessions, and of messages that match a search.
+/// Number of listed sessions.
 const MOST: usize = 10;
-const MOST_HITS: usize = 200;
 /// Number of lists that one command shows, one after the other.
 const ROUNDS: usize = 50;
 /// Characters of a question and an answer in a list.
@@ -60,9 +59,18 @@ impl ReplSession<'_> {
 
     fn found(&self, store: &Store, words: &str, everywhere: bool) -> Result<Vec<Summary>, Failure> {
         let here = sessions::project(self.world);
-        let found = candidates(store, words)?.into_iter();
-        let found = found.filter(|one| everywhere || one.metadata.project == here);
-        Ok(found.filter(|one| Some(one.id) != self.conversation.id()).take(MOST).collect())
+        let all = store.list().map_err(Failure::of_session)?.into_iter();
+        let all = all.filter(|one| one.problem.is_none() && one.canisters > 0);
+        let all = all.filter(|one| everywhere || one.metadata.project == here);
+        let all = all.filter(|one| Some(one.id) != self.conversation.id());
+        let query = Query::new(words.split_whitespace(), Within::All);
+        let folded = words.to_lowercase();
+        let is_named = |one: &Summary| {
+            one.metadata.name.as_ref().is_some_and(|name| name.to_lowercase().contains(&folded))
+        };
+        let has =
+            |one: &Summary| query.as_ref().is_none_or(|query| is_named(one) || store.is_in(one.id, query));
+        Ok(all.filter(has).take(MOST).collect())
     }
 
     /// A table of the sessions, with the last exchange below each.
@@ -82,10 +90,9 @@ impl ReplSession<'_> {
         heading.push("name");
         let heading = heading.into_iter().map(str::to_owned).collect();
         let rows: Vec<Vec<String>> = [heading].into_iter().chain(found.iter().enumerate().map(row)).collect();
-        let table = self.view.table(&rows);
         let previews = found.iter().map(|one| self.preview(store, one));
-        let lines = table.trim_end().lines().zip([String::new()].into_iter().chain(previews));
-        lines.map(|(row, preview)| format!("{row}\n{preview}")).collect()
+        let rows = self.view.table_rows(&rows).into_iter().zip([String::new()].into_iter().chain(previews));
+        rows.map(|(row, preview)| row + &preview).collect()
     }
 
     /// The last question and the beginning of its answer, a line each.
@@ -140,7 +147,7 @@ impl ReplSession<'_> {
             return Ok(crate::render::output::write_stdout(&text)?);
         };
         // Ctrl-C is the pager's while it runs.
-        let _attended = self.attention.to_turn();
+        let _attended = self.attention.to_program();
         let paging = tokio::task::spawn_blocking(move || paged(&command, &text));
         paging.await.map_err(internal)?.map_err(|why| Failure::usage("pager", why))
     }
@@ -180,17 +187,6 @@ fn none(words: &str, everywhere: bool) -> &'static str {
             "no session of this project contains these words; `/resume --all WORDS` looks in all projects"
         }
     }
-}
-
-fn candidates(store: &Store, words: &str) -> Result<Vec<Summary>, Failure> {
-    let all = store.list().map_err(Failure::of_session)?.into_iter();
-    let all: Vec<Summary> = all.filter(|one| one.problem.is_none() && one.canisters > 0).collect();
-    let Some(query) = Query::new(words.split_whitespace(), Within::All) else { return Ok(all) };
-    let hits = store.search(&query, MOST_HITS).map_err(Failure::of_session)?.hits;
-    let folded = words.to_lowercase();
-    let is_named =
-        |one: &Summary| one.metadata.name.as_ref().is_some_and(|name| name.to_lowercase().contains(&folded));
-    Ok(all.into_iter().filter(|one| is_named(one) || hits.iter().any(|hit| hit.session == one.id)).collect())
 }
 
 /// The pager that is set, else `less` if it is installed. An empty `$PAGER` means none.
