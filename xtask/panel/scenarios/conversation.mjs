@@ -218,6 +218,22 @@ export default {
     equal(await count(page, "Attempt 1."), 0);
   },
 
+  "retry before the page follows the session": async ({ open, model, server }) => {
+    const question = fresh("Try at once");
+    let asked = 0;
+    const id = await made(server, model, question, () => [{ text: `Attempt ${(asked += 1)}.` }]);
+    const page = await open("#/");
+    const answered = page.waitForResponse((response) => response.url().endsWith("/api/runs"));
+    // The page may have let go of the request when the answer comes.
+    await page.route("**/events", async (route) => { await answered; await route.continue().catch(() => {}); }, { times: 1 });
+    await page.evaluate((session) => { location.hash = `#/s/${session}`; }, id);
+    await says(page, "Attempt 1.");
+    await page.getByRole("button", { name: "Retry", exact: true }).click();
+    await says(page, "Attempt 2.");
+    await settled(page);
+    equal(await count(page, "Attempt 1."), 0);
+  },
+
   "retry with another model": async ({ open, model, server }) => {
     const question = fresh("Another model");
     const id = await made(server, model, question, (body) => [{ text: `Said by ${body.model}.` }]);

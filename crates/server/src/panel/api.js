@@ -94,12 +94,16 @@ const seen = (signal) => new Promise((resolve) => {
 /// `onState("open" | "lost" | "gone", error?)` the state of the connection.
 /// Answers 4xx other than 408 and 429 end it ("gone"). With `rest` a page that is hidden for ten seconds lets go of
 /// the connection, of which a browser has six for a server, and takes up the stream when it is seen again.
-export async function follow(path, { after, onEvent, onState = () => {}, signal, rest = false }) {
+/// `control.rewind(position)` is for a client that sets the session back: the stream is taken up from there, for the server
+/// cannot tell a position before the change from one after it.
+export async function follow(path, { after, onEvent, onState = () => {}, signal, rest = false, control = {} }) {
   let last = after, delay = 500;
   while (!signal.aborted) {
     const turn = new AbortController();
     const end = () => turn.abort();
-    let resting = false, timer, batch = [];
+    let resting = false, isOpen = false, timer, batch = [];
+    // An open stream gets what follows anyway.
+    control.rewind = (position) => { last = position; if (!isOpen) { resting = true; end(); } };
     const hidden = () => { clearTimeout(timer); if (document.visibilityState === "hidden") timer = setTimeout(() => { resting = true; end(); }, 10_000); };
     signal.addEventListener("abort", end, { once: true });
     if (rest) document.addEventListener("visibilitychange", hidden);
@@ -108,6 +112,7 @@ export async function follow(path, { after, onEvent, onState = () => {}, signal,
       if (last !== undefined) headers["Last-Event-ID"] = last;
       const response = await fetch(path, { headers, signal: turn.signal, credentials: "same-origin" });
       if (!response.ok) throw await failure(response);
+      isOpen = true;
       onState("open");
       await read(response, ({ id, own, data }) => {
         delay = 500;

@@ -42,6 +42,7 @@ async function existing(root, params, ctx) {
   const heading = h("h1", { class: "title" }), facts = h("p", { class: "dim facts" }), tags = h("span", { class: "row tags" }), banner = h("div", { class: "banner", hidden: true, role: "status" });
   const scroller = h("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": t("nav.chat") });
   let session = item, followed = true;
+  const stream = {};
 
   const drawHead = () => {
     setTitle(session.name || session.words || t("nav.chat"));
@@ -55,7 +56,7 @@ async function existing(root, params, ctx) {
   const run = async (message) => {
     const shown = thread.pending([...(message.text ? [{ type: "text", text: message.text }] : []), ...message.kept ?? [], ...(message.attachments ?? []).map((file) => ({ type: "file", name: file.name, media_type: file.media_type, bytes: file.bytes }))]);
     thread.setRunning(true);
-    try { await thread.toLatest(); await startRun(ctx, id, message); } catch (error) { shown.remove(); thread.setRunning(false); throw error; }
+    try { await thread.toLatest(); if (message.at !== undefined) stream.rewind?.(`${message.at}.0.0`); await startRun(ctx, id, message); } catch (error) { shown.remove(); thread.setRunning(false); throw error; }
   };
   const again = (asked, props) => {
     const parts = typeof asked.content === "string" ? [{ type: "text", text: asked.content }] : asked.content ?? [];
@@ -103,7 +104,7 @@ async function existing(root, params, ctx) {
 
   let lost = false;
   // Approvals that wait are shown already; any other end, such as an error, is no part of the messages.
-  ctx.api.follow(`${path}/events`, { after: `${total}.0.0${item.waiting > 0 && !item.running ? "e" : ""}`, signal: ctx.signal, rest: true, onEvent: thread.apply,
+  ctx.api.follow(`${path}/events`, { after: `${total}.0.0${item.waiting > 0 && !item.running ? "e" : ""}`, signal: ctx.signal, rest: true, control: stream, onEvent: thread.apply,
     onState: async (state, error) => {
       banner.hidden = state === "open";
       if (state === "lost") { lost = true; replace(banner, h("p", { class: "note warn" }, t("chat.lost"))); }
