@@ -6,7 +6,7 @@ use crate::body::{Dialect, Says, calls, text};
 use crate::env::{Ran, TestEnv, wait};
 use crate::http::{Answer, serve};
 use crate::provider::Provider;
-use crate::terminal::Terminal;
+use crate::screen::Screen;
 
 /// No real picture, but nobody looks: it is recognised by its first bytes. Its base64 is longer than is shown.
 fn png() -> Vec<u8> {
@@ -230,11 +230,12 @@ fn thoughts_have_a_gutter_on_a_terminal_and_none_elsewhere() {
         }
         let ran = env.run(&args).exits(0);
         assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("Red.\n", "It is\n\nclearly red.\n"));
-        let mut terminal = Terminal::run(&env, &args);
-        let seen = terminal.shows("Red.").replace("\r\n", "\n");
-        assert!(seen.contains("\x1b[2m│ It is\x1b[0m\n"), "dim: {seen:?}");
-        let plain = seen.replace("\x1b[2m", "").replace("\x1b[0m", "");
-        assert!(plain.contains("│ It is\n│\n│ clearly red.\nRed."), "{seen:?}");
+        // What is unfinished may be painted before it is complete.
+        let mut screen = Screen::run(&env, &args);
+        let seen = screen.shows("Red.");
+        assert!(seen.contains("│ It is\n│\n│ clearly red.\nRed."), "{seen}");
+        assert!(screen.raw().contains("\x1b[2m│ It is\x1b[0m\r\n"), "dim: {:?}", screen.raw());
+        assert_eq!(screen.finishes(), 0);
         // And nothing of it unasked.
         args.retain(|arg| *arg != "--show-reasoning");
         assert_eq!(env.run(&args).exits(0).stderr, "");
