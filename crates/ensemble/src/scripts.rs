@@ -78,14 +78,32 @@ impl Scripts {
         scripts
     }
 
-    /// Resolves the names of each command separately.
+    /// Resolves the names of each command separately. Commands that may change nothing share one result, the last.
     pub fn each<'a>(
         plans: impl IntoIterator<Item = &'a EnsemblePlan>,
         root: &Path,
         environment: &Environment,
     ) -> Vec<Self> {
-        let commands = plans.into_iter().flat_map(|plan| commands(plan, environment));
-        commands.map(|command| Self::of_commands([command], root)).collect()
+        Self::of_each(plans.into_iter().flat_map(|plan| commands(plan, environment)), root)
+    }
+
+    fn of_each<'a>(commands: impl IntoIterator<Item = CommandLine<'a>>, root: &Path) -> Vec<Self> {
+        let (mut all, mut shared) = (Vec::new(), Self::default());
+        for command in commands {
+            if command.writer.is_some() {
+                all.push(Self::of_commands([command], root));
+            } else {
+                // As for the command alone: its own limit, and its own directory for interpreters.
+                (shared.looked, shared.fixed) = (0, BTreeSet::new());
+                shared.look(&command, root);
+                // A name at which a command reached its limit is looked up again for the next one.
+                if shared.unknown.is_some() {
+                    all.push(std::mem::take(&mut shared));
+                }
+            }
+        }
+        all.push(shared);
+        all
     }
 
     /// Returns files below `root` that no tool may write to while these commands can run.
@@ -319,6 +337,41 @@ mod tests {
         assert_eq!(files(&["sh", "-c", ". */deep/d*"]), ["hooks/deep/d.sh"]);
         let far = format!("{}/hooks/b*", root.display());
         assert_eq!(files(&["sh", "-c", &far]), ["hooks/b.sh"]);
+    }
+
+    /// What is known of one command hides nothing of another: neither a directory nor where its interpreter is.
+    #[test]
+    fn commands_with_a_shared_result_are_resolved_as_if_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let sub = PathBuf::from("sub");
+        std::fs::create_dir_all(root.join("sub/bin")).unwrap();
+        for path in ["run", "sub/bin/one", "bin", "tool.py", "sub/tool.js"] {
+            std::fs::write(root.join(path), "#!bin/one\n").unwrap();
+        }
+        let command = |words: &[&str], cwd| CommandLine {
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            cwd,
+            ..CommandLine::default()
+        };
+        let run = root.join("run").display().to_string();
+        let commands = || {
+            [
+                command(&[&run, "tool", "gone.sh"], None),
+                command(&[&run, "tool", "gone.sh"], Some(&sub)),
+                command(&[&run, "tool", "gone.sh"], None),
+                command(&["sh", "sub"], None),
+            ]
+        };
+        let found = |all: &[Scripts]| -> BTreeSet<PathBuf> {
+            all.iter().flat_map(|one| one.protected(&root).chain(one.directories.clone())).collect()
+        };
+        let shared = Scripts::of_each(commands(), &root);
+        let alone: Vec<Scripts> = commands().map(|one| Scripts::of_commands([one], &root)).into();
+        assert_eq!((shared.len(), found(&shared)), (1, found(&alone)));
+        for path in ["run", "sub/bin/one", "tool.py", "sub/tool.js", "gone.sh", "sub/gone.sh"] {
+            assert!(found(&shared).contains(&root.join(path)), "{path}");
+        }
     }
 
     #[test]
