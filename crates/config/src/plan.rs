@@ -137,7 +137,8 @@ pub struct InvokerPlan {
 pub enum InvokerKind {
     /// A tool in the binary, by its name there.
     Builtin(String),
-    Command(CommandPlan),
+    /// Shared by the plan and the tool that it becomes.
+    Command(Arc<CommandPlan>),
     Http(RequestPlan),
 }
 

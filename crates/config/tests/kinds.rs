@@ -87,7 +87,8 @@ fn a_command_is_planned() {
         stdin: Some(Template { pieces: vec![argument("a"), TemplatePiece::Text("\n".into())] }),
         sandbox_access: SandboxAccess::default(),
     };
-    let InvokerKind::Command(mut found) = kind(&text) else { panic!() };
+    let InvokerKind::Command(found) = kind(&text) else { panic!() };
+    let mut found = CommandPlan::clone(&found);
     found.environment.sort_by(|a, b| a.0.cmp(&b.0));
     assert_eq!(found, expected);
 }

@@ -207,7 +207,7 @@ fn openings_are_planned_and_their_paths_are_plain() {
     let sandbox_access = |rest: &str| {
         let (plan, found) = run(Scope::User, &command(&format!("sandbox = \"require\"\n{rest}")));
         let sandbox_access = plan.map(|mut plan| match plan.invokers.remove(0).kind {
-            InvokerKind::Command(command) => command.sandbox_access,
+            InvokerKind::Command(command) => command.sandbox_access.clone(),
             other => panic!("{other:?}"),
         });
         (sandbox_access, found)

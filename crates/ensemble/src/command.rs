@@ -38,7 +38,7 @@ use crate::{Answer, Context, Invocable, InvokeError};
 const MAX_STDIN: usize = 16 * 1024 * 1024;
 
 pub(crate) struct Command {
-    plan: CommandPlan,
+    plan: Arc<CommandPlan>,
     numbers: Numbers,
     sandbox: SandboxLevel,
     scope: Scope,
@@ -75,7 +75,7 @@ impl Prepared {
 impl Command {
     /// `schema` is that of its arguments.
     pub(crate) fn new(
-        plan: CommandPlan,
+        plan: Arc<CommandPlan>,
         schema: Option<&Value>,
         scope: Scope,
         sandbox: SandboxLevel,

@@ -121,7 +121,7 @@ impl DeclaredConnection {
             InvokerKind::Command(plan) => {
                 let (schema, surroundings) = (invoker.arguments.as_deref(), Arc::clone(&self.surroundings));
                 let (scope, sandbox) = (self.scope, invoker.policy.sandbox);
-                let command = Command::new(plan.clone(), schema, scope, sandbox, surroundings);
+                let command = Command::new(Arc::clone(plan), schema, scope, sandbox, surroundings);
                 let check = self.start_check.clone();
                 command.map(|command| Arc::new(command.checked(check)) as _).map_err(NotBuilt::Unset)
             }

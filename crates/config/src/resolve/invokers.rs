@@ -98,7 +98,9 @@ impl<'a> Resolver<'a> {
         let request = invoker.request.as_ref().and_then(request_plan);
         let builtin = self.builtin(invoker);
         let of_builtin = builtin.map(|builtin| InvokerKind::Builtin(builtin.name.to_owned()));
-        let kind = of_builtin.or(command.map(InvokerKind::Command)).or(request.map(InvokerKind::Http))?;
+        let kind = of_builtin
+            .or(command.map(|command| InvokerKind::Command(command.into())))
+            .or(request.map(InvokerKind::Http))?;
         Some((kind, builtin))
     }
 

@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_command_is_told_in_full_but_for_secrets() {
-        let defined = defined(InvokerKind::Command(command()));
+        let defined = defined(InvokerKind::Command(command().into()));
         let hidden = Digest(Sha256::digest(CANARY).into());
         assert_eq!(
             defined["kind"]["command"],
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn whatever_is_changed_is_another_digest() {
         let digest = |change: fn(&mut InvokerPlan)| {
-            let mut plan = plan(InvokerKind::Command(command()), Policy::default(), Scope::User);
+            let mut plan = plan(InvokerKind::Command(command().into()), Policy::default(), Scope::User);
             change(&mut plan.invokers[0]);
             definition(&plan.invokers[0], &json!({})).digest()
         };
@@ -228,13 +228,15 @@ mod tests {
             |plan| plan.policy.effects = Effects::Write,
             |plan| plan.policy.sandbox = SandboxLevel::Require,
             |plan| plan.kind = InvokerKind::Builtin("calculator".to_owned()),
-            |plan| plan.kind = InvokerKind::Command(CommandPlan { cwd: None, ..command() }),
-            |plan| plan.kind = InvokerKind::Command(CommandPlan { stdin: None, ..command() }),
-            |plan| plan.kind = InvokerKind::Command(CommandPlan { argv: Vec::new(), ..command() }),
-            |plan| plan.kind = InvokerKind::Command(CommandPlan { environment: Vec::new(), ..command() }),
+            |plan| plan.kind = InvokerKind::Command(CommandPlan { cwd: None, ..command() }.into()),
+            |plan| plan.kind = InvokerKind::Command(CommandPlan { stdin: None, ..command() }.into()),
+            |plan| plan.kind = InvokerKind::Command(CommandPlan { argv: Vec::new(), ..command() }.into()),
+            |plan| {
+                plan.kind = InvokerKind::Command(CommandPlan { environment: Vec::new(), ..command() }.into())
+            },
             |plan| {
                 let sandbox_access = SandboxAccess { network: true, ..command().sandbox_access };
-                plan.kind = InvokerKind::Command(CommandPlan { sandbox_access, ..command() });
+                plan.kind = InvokerKind::Command(CommandPlan { sandbox_access, ..command() }.into());
             },
         ];
         let mut digests: Vec<_> = changes.iter().map(|change| digest(*change)).collect();

@@ -52,7 +52,7 @@ pub(super) fn commands<'a>(plan: &'a EnsemblePlan, environment: &Environment) ->
             let words = words(command, environment);
             let environment = values(&command.environment, environment);
             let confined = invoker.policy.sandbox != SandboxLevel::Off;
-            let writer = (confined && !command.sandbox_access.writes.is_empty()).then_some(command);
+            let writer = (confined && !command.sandbox_access.writes.is_empty()).then_some(command.as_ref());
             commands.push(CommandLine { words, environment, cwd: command.cwd.as_ref(), writer });
         }
     }

@@ -36,7 +36,7 @@ fn patient() -> Policy {
 }
 
 async fn roster(command: CommandPlan, policy: Policy, directory: &Path) -> Roster {
-    let plan = plan(InvokerKind::Command(command), policy, Scope::Explicit);
+    let plan = plan(InvokerKind::Command(command.into()), policy, Scope::Explicit);
     let (roster, failures) = connect(&plan, surroundings(directory, Arc::new(Scripted::default()))).await;
     assert!(failures.is_empty(), "{failures:?}");
     roster
@@ -59,7 +59,7 @@ async fn the_schema_says_what_is_a_number() {
         (json!({ "type": "object", "properties": { "x": { "type": "integer" } } }), Outcome::Success),
         (json!({ "type": "object" }), Outcome::Invalid),
     ] {
-        let kind = InvokerKind::Command(command(&["/bin/echo", "{x}"]));
+        let kind = InvokerKind::Command(command(&["/bin/echo", "{x}"]).into());
         let mut plan = plan(kind, patient(), Scope::Explicit);
         plan.invokers[0].arguments = Some(schema.into());
         let surroundings = surroundings(directory.path(), Arc::new(Scripted::default()));
@@ -170,7 +170,8 @@ async fn what_is_not_found_is_told_and_what_a_project_plants_is_not_run() {
     ] {
         let mut surroundings = surroundings(directory.path(), Arc::new(Scripted::default()));
         surroundings.inherited[0].1.clone_from(&path);
-        let plan = plan(InvokerKind::Command(command(&[argv, "-c", "echo planted"])), patient(), scope);
+        let plan =
+            plan(InvokerKind::Command(command(&[argv, "-c", "echo planted"]).into()), patient(), scope);
         let (roster, _) = connect(&plan, surroundings).await;
         let result = call(&roster, json!({}), &CancellationToken::new()).await;
         match expected {
@@ -205,7 +206,7 @@ async fn an_unset_variable_is_told_when_connecting() {
         CommandPlan { stdin: Some(template("{x}${NONE}")), ..command(&["x"]) },
         CommandPlan { environment, ..command(&["x"]) },
     ] {
-        let plan = plan(InvokerKind::Command(broken), patient(), Scope::User);
+        let plan = plan(InvokerKind::Command(broken.into()), patient(), Scope::User);
         let (_, failures) =
             connect(&plan, surroundings(directory.path(), Arc::new(Scripted::default()))).await;
         assert_eq!(
@@ -218,7 +219,7 @@ async fn an_unset_variable_is_told_when_connecting() {
 #[tokio::test]
 async fn what_nobody_trusts_is_not_connected() {
     let directory = TempDir::new();
-    let trusted = plan(InvokerKind::Command(command(&["true"])), patient(), Scope::Project);
+    let trusted = plan(InvokerKind::Command(command(&["true"]).into()), patient(), Scope::Project);
     let plan = EnsemblePlan { trusted: false, ..trusted };
     let (_, failures) = connect(&plan, surroundings(directory.path(), Arc::new(Scripted::default()))).await;
     assert!(failures[0].to_string().ends_with("x: it is not trusted"), "{failures:?}");
