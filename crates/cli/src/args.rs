@@ -61,6 +61,13 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 
+    #[command(flatten)]
+    pub(crate) global: Global,
+}
+
+// Options of all commands.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
     /// Print more on stderr (-vv: debug log, -vvv: trace log)
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = headings::GLOBAL)]
     pub(crate) verbose: u8,
@@ -324,6 +331,35 @@ pub(crate) fn parsed(words: &[OsString]) -> Result<Cli, clap::Error> {
 
 /// As `try_parse_from`, but the definitions are not freed: the end of the process does that.
 fn parsed_once(words: &[OsString]) -> Result<Cli, clap::Error> {
+    match asked(words) {
+        Some(cli) => Ok(cli),
+        None => parsed_among_all(words),
+    }
+}
+
+/// `ask` and the options of all commands, without the other commands. Not for help, which would lack them.
+#[derive(Debug, Parser)]
+struct AskAlone {
+    #[command(flatten)]
+    ask: Box<Ask>,
+    #[command(flatten)]
+    global: Global,
+}
+
+/// Parses `converse ask …` without the definitions of the other commands, which take longer than the rest of parsing. Returns
+/// `None` for any other line, and for one that [`parsed_among_all`] must explain.
+fn asked(words: &[OsString]) -> Option<Cli> {
+    let [program, ask, flags @ ..] = words else { return None };
+    if ask != "ask" {
+        return None;
+    }
+    let mut command = ManuallyDrop::new(AskAlone::command());
+    let mut matches = command.try_get_matches_from_mut(std::iter::once(program).chain(flags)).ok()?;
+    let AskAlone { ask, global } = AskAlone::from_arg_matches_mut(&mut matches).ok()?;
+    Some(Cli { command: Command::Ask(ask), global })
+}
+
+fn parsed_among_all(words: &[OsString]) -> Result<Cli, clap::Error> {
     let mut command = ManuallyDrop::new(Cli::command());
     let mut matches = command.try_get_matches_from_mut(words)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
@@ -464,7 +500,36 @@ mod tests {
     }
 
     #[test]
+    fn a_question_is_parsed_as_among_all_commands() {
+        for line in [
+            "converse ask hello",
+            "converse ask",
+            "converse ask -vv -m a/b one two --color never -- --not -a -flag",
+            "converse ask -q --plain --store postgres://u@h/d -e git --allow git.* --mode read-only -o json ask",
+        ] {
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            let alone = asked(&words).map(|cli| format!("{cli:?}"));
+            assert_eq!(alone, parsed_among_all(&words).map(|cli| format!("{cli:?}")).ok(), "{line}");
+            assert!(alone.is_some(), "{line}");
+        }
+        for line in [
+            "converse ask --help",
+            "converse ask -V",
+            "converse ask -q -v",
+            "converse ask --bogus",
+            "converse -v ask hello",
+            "converse asks hello",
+            "converse repl",
+            "converse",
+        ] {
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            assert!(asked(&words).is_none(), "{line}");
+        }
+    }
+
+    #[test]
     fn clap_finds_no_contradiction() {
         Cli::command().debug_assert();
+        AskAlone::command().debug_assert();
     }
 }

@@ -68,9 +68,9 @@ fn run() -> u8 {
         Err(error) => return usage(&error, &world.words),
     };
     let console = style::console(&cli, &world);
-    log::init(cli.verbose, console.context.redactor.clone());
+    log::init(cli.global.verbose, console.context.redactor.clone());
     #[cfg(feature = "test-fakes")]
-    watched_by_tests(&world, cli.verbose, &console.context.redactor);
+    watched_by_tests(&world, cli.global.verbose, &console.context.redactor);
     console.warn_all(warning.map(str::to_owned));
     if matches!(cli.command, Command::Ask(_) | Command::Batch(_) | Command::Eval(_) | Command::Repl(_)) {
         console.warn_all(console.context.telemetry.warnings());
@@ -98,7 +98,7 @@ fn run() -> u8 {
 
 /// Returns the world with the database of the sessions, if the command uses sessions and the user has one.
 fn with_store(cli: &args::Cli, world: World) -> Result<World, Failure> {
-    let flag = cli.store.as_deref();
+    let flag = cli.global.store.as_deref();
     let uses_sessions = match &cli.command {
         Command::Ask(_)
         | Command::Repl(_)

@@ -17,19 +17,19 @@ pub(crate) fn console(cli: &Cli, world: &World) -> Console {
         _ => (Format::Text, false),
     };
     let mut context = RunContext::new(world);
-    context.verbose = cli.verbose > 0;
+    context.verbose = cli.global.verbose > 0;
     context.program = Some(this_program());
     // A gateway's clients are not who sits there, and a batch or an evaluation does not wait for anybody.
     context.can_ask = world.stdin == Input::Terminal
         && world.stderr_tty
         && !matches!(cli.command, Command::Batch(_) | Command::Eval(_) | Command::Serve(_) | Command::Web(_));
     let style = OutputStyle {
-        quiet: cli.quiet,
-        plain: cli.plain,
+        quiet: cli.global.quiet,
+        plain: cli.global.plain,
         colour: colour(cli, is_dumb(world), world.stdout_tty, world),
     };
     let view = TerminalView::new(view_style(cli, format, world), context.redactor.clone());
-    view.show_reasoning(reasoning && !cli.quiet);
+    view.show_reasoning(reasoning && !cli.global.quiet);
     Console::new(context, style, Arc::new(view))
 }
 
@@ -37,16 +37,16 @@ pub(crate) fn console(cli: &Cli, world: &World) -> Console {
 fn view_style(cli: &Cli, format: Format, world: &World) -> Style {
     let dumb = is_dumb(world);
     let text = format == Format::Text;
-    let live = world.stderr_tty && !dumb && !cli.plain && text && !cli.quiet;
+    let live = world.stderr_tty && !dumb && !cli.global.plain && text && !cli.global.quiet;
     Style {
         answers: Answers::Elsewhere,
-        detail: match cli.quiet {
+        detail: match cli.global.quiet {
             true => Detail::Nothing,
-            false if cli.verbose > 0 || (world.stderr_tty && text) => Detail::Activity,
+            false if cli.global.verbose > 0 || (world.stderr_tty && text) => Detail::Activity,
             false => Detail::Notices,
         },
         live,
-        gutter: world.stderr_tty && !dumb && !cli.plain,
+        gutter: world.stderr_tty && !dumb && !cli.global.plain,
         colour: colour(cli, dumb, world.stderr_tty, world),
         links: false,
         unicode: speaks_unicode(world),
@@ -59,10 +59,10 @@ fn is_dumb(world: &World) -> bool {
 
 /// `--color`, then `NO_COLOR` (no-color.org) and `CLICOLOR_FORCE`, then the terminal.
 fn colour(cli: &Cli, dumb: bool, tty: bool, world: &World) -> bool {
-    match cli.color {
+    match cli.global.color {
         Color::Always => true,
         Color::Never => false,
-        Color::Auto if world.var("NO_COLOR").is_some() || cli.plain => false,
+        Color::Auto if world.var("NO_COLOR").is_some() || cli.global.plain => false,
         Color::Auto if world.var("CLICOLOR_FORCE").is_some_and(|force| force != "0") => true,
         Color::Auto => tty && !dumb,
     }
