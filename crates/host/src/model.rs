@@ -172,7 +172,7 @@ fn spoken(reach: &Reach, facts: &Facts) -> Dialect {
 
 /// Returns every key that this run could use.
 pub fn keys(files: &SettingsPlan, world: &World) -> Result<Vec<Secret>, Failure> {
-    Ok(all(files, world).iter().flat_map(|reach| reach.credentials.secrets()).cloned().collect())
+    Ok(reach::all_credentials(files, world).iter().flat_map(Credentials::secrets).cloned().collect())
 }
 
 fn understudy() -> Result<Model, Failure> {

@@ -285,7 +285,7 @@ impl Wiring<'_> {
         let (plans, warning) = self.context.cassette.recorded(plans);
         self.context.warn_all(warning);
         let plans = plans.as_slice();
-        self.context.redactor.learn(plans.iter().flat_map(|plan| self.secrets(plan)));
+        self.context.redactor.learn(self.secrets(plans.iter().copied()));
         let guardian = how.beside.map_or_else(|| self.guardian(), |(others, _)| others.guardian.clone());
         let connection_notices = ConnectionNotices::default();
         let (mut ensembles, servers) =
@@ -463,7 +463,7 @@ impl Wiring<'_> {
         connection: &ConnectionPlan,
         consent: Option<Arc<dyn Consent>>,
     ) -> McpConnection {
-        self.context.redactor.learn(self.secrets(plan));
+        self.context.redactor.learn(self.secrets([plan]));
         let surroundings = self.surroundings_of_servers(&self.guardian(), &ConnectionNotices::default());
         let surroundings = converse_mcp::Surroundings { vault: self.vault(), consent, ..surroundings };
         McpConnection::new(plan, connection, Arc::new(surroundings))
@@ -480,9 +480,11 @@ impl Wiring<'_> {
 
     /// Returns the values of variables that descriptors pass on, which must be redacted. Variables of every child
     /// process are not secrets.
-    fn secrets(&self, plan: &EnsemblePlan) -> Vec<Secret> {
-        let of_builtins = variables_of_builtins(plan).filter(|variable| variable.is_secret);
-        let names = plan.variables().chain(of_builtins.map(|variable| variable.name));
+    fn secrets<'p>(&self, plans: impl IntoIterator<Item = &'p EnsemblePlan>) -> Vec<Secret> {
+        let names = plans.into_iter().flat_map(|plan| {
+            let of_builtins = variables_of_builtins(plan).filter(|variable| variable.is_secret);
+            plan.variables().chain(of_builtins.map(|variable| variable.name))
+        });
         let names = names.filter(|name| !INHERITED.contains(name));
         let named = names.filter_map(|name| self.world.env.get(name)).map(String::as_str);
         let proxies = INHERITED.iter().filter(|name| name.to_ascii_lowercase().ends_with("_proxy"));

@@ -35,14 +35,14 @@ impl Resolver<'_> {
             let message = "this command has no sandbox, so `reads`, `writes` and `network` have no effect";
             self.warning(Code::OpeningsWithoutSandbox, span, message);
         }
-        let name = invoker.name.as_ref().map(|name| quoted(&name.value)).unwrap_or_default();
-        self.cached(&name, own.into_iter().chain([&self.descriptor.defaults]), policy);
+        let name = || invoker.name.as_ref().map(|name| quoted(&name.value)).unwrap_or_default();
+        self.cached(name, own.into_iter().chain([&self.descriptor.defaults]), policy);
     }
 
     pub(super) fn check_tool_policy(&mut self, tool: &ToolDescriptor, policy: &Policy) {
         self.no_command(&tool.policy, "the tools of a server run in the server");
         let keys = [&tool.policy, &self.descriptor.defaults];
-        self.cached(&quoted(&tool.name.value), keys.into_iter(), policy);
+        self.cached(|| quoted(&tool.name.value), keys.into_iter(), policy);
     }
 
     /// Checks `[defaults]`, which must be of use to at least one tool.
@@ -55,7 +55,7 @@ impl Resolver<'_> {
             self.no_command(&descriptor.defaults, "no tool of this ensemble is a command");
         }
         if served {
-            self.cached("its tools", [&descriptor.defaults].into_iter(), policy);
+            self.cached(|| "its tools".to_owned(), [&descriptor.defaults].into_iter(), policy);
         }
     }
 
@@ -72,7 +72,7 @@ impl Resolver<'_> {
     /// Warns about a cache for a tool with effects. `keys` is every table of policy keys for the tool, nearest first.
     fn cached<'p>(
         &mut self,
-        tool: &str,
+        tool: impl Fn() -> String,
         mut keys: impl Iterator<Item = &'p PolicyDescriptor>,
         policy: &Policy,
     ) {
@@ -83,7 +83,7 @@ impl Resolver<'_> {
             found.code == Code::CachedEffects && found.place == Location::Span(cache.span)
         };
         if !self.diagnostics.iter().any(known) {
-            let effects = policy.effects.as_str();
+            let (tool, effects) = (tool(), policy.effects.as_str());
             let message = format!(
                 "results of {tool} are cached, but it has `effects = \"{effects}\"` and is not `idempotent`: an equal \
                  call would not run"

@@ -122,10 +122,6 @@ fn made(
         Some((variable, value)) => ((*variable).to_owned(), Some(value.to_owned())),
         None => (format!("`base_url` of `[providers.{name}]`"), plan.base_url.clone()),
     };
-    // A vendor's key is for the vendor. A provider that only resembles it has a key of its own.
-    let vendors = own.map(|row| row.key_env).unwrap_or_default();
-    let key_variables: Vec<String> =
-        plan.key_env.iter().cloned().chain(vendors.iter().map(|name| (*name).to_owned())).collect();
     let mut base = match like {
         Some(row) => row.endpoint(given.as_deref()),
         None => bare(&name, plan, given.clone().unwrap_or_default()),
@@ -148,11 +144,8 @@ fn made(
             }
         },
         default_model: default_model.or_else(|| own.and_then(|row| row.default_model).map(str::to_owned)),
-        credentials: Credentials {
-            key: key_variables.iter().find_map(|name| world.var(name)).map(Secret::new),
-            headers: secret_headers(plan, world),
-        },
-        key_variables,
+        credentials: credentials(own, plan, world),
+        key_variables: key_variables(own, plan).map(str::to_owned).collect(),
         row: like,
         dialect_said: plan.dialect.is_some(),
         base_url_variables,
@@ -160,6 +153,29 @@ fn made(
         local: plan.local,
         endpoint: with_settings(Endpoint { provider: name, ..base }, plan),
     }
+}
+
+/// Returns the credentials of all providers, without how to reach them.
+pub(super) fn all_credentials(files: &SettingsPlan, world: &World) -> Vec<Credentials> {
+    let nothing = ProviderPlan::default();
+    let plan = |row: &ProviderRow| files.providers.iter().find(|(name, _)| name.as_str() == row.name);
+    let known = rows().iter().map(|row| {
+        let plan = plan(row).map_or(&nothing, |(_, plan)| plan);
+        credentials(Some(row), plan, world)
+    });
+    let own = files.providers.iter().filter(|(name, _)| row(name.as_str()).is_none());
+    known.chain(own.map(|(_, plan)| credentials(None, plan, world))).collect()
+}
+
+fn credentials(own: Option<&ProviderRow>, plan: &ProviderPlan, world: &World) -> Credentials {
+    let key = key_variables(own, plan).find_map(|name| world.var(name)).map(Secret::new);
+    Credentials { key, headers: secret_headers(plan, world) }
+}
+
+/// A vendor's key is for the vendor. A provider that only resembles it has a key of its own.
+fn key_variables<'a>(own: Option<&'a ProviderRow>, plan: &'a ProviderPlan) -> impl Iterator<Item = &'a str> {
+    let vendors = own.map(|row| row.key_env).unwrap_or_default();
+    plan.key_env.iter().map(String::as_str).chain(vendors.iter().copied())
 }
 
 /// The names are checked when the settings are parsed.

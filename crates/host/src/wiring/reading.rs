@@ -27,7 +27,7 @@ crate::opaque_debug!(Readers);
 impl Wiring<'_> {
     /// Creates the connections without starting a server. Plans without a server are skipped.
     pub fn readers(&self, plans: &[&EnsemblePlan]) -> Readers {
-        self.context.redactor.learn(plans.iter().flat_map(|plan| self.secrets(plan)));
+        self.context.redactor.learn(self.secrets(plans.iter().copied()));
         let (guardian, connection_notices) = (self.guardian(), ConnectionNotices::default());
         let around = Arc::new(self.surroundings_of_servers(&guardian, &connection_notices));
         let server = |plan: &&EnsemblePlan| {

@@ -37,17 +37,24 @@ fn any(list: &str, is: impl Fn(&str) -> bool) -> bool {
 /// Returns whether the name says that its value is a secret, whatever the value is.
 pub fn is_secret_name(name: &str) -> bool {
     let telling = |words: &[String]| words.iter().any(|word| tells(word));
-    // `DBpass` is one word, `PWValue` are two.
-    telling(&words(name, false)) || (name.contains(char::is_uppercase) && telling(&words(name, true)))
+    // `DBpass` is one word, `PWValue` are two. The words of `API_KEY` are the same.
+    let may_differ = name.contains(char::is_uppercase) && name.contains(char::is_lowercase);
+    telling(&words(name, false)) || (may_differ && telling(&words(name, true)))
 }
 
 fn tells(word: &str) -> bool {
     // Next to no word tells, and each start asks about hundreds: the exceptions come last.
     let telling = WORDS.contains(&word)
-        || PARTS.iter().any(|part| word.contains(part))
+        || PARTS.iter().any(|part| contains(word, part))
         || STARTS.iter().any(|start| word.starts_with(start))
         || ENDS.iter().any(|end| word.ends_with(end));
     telling && !any(OTHERS, |other| other == word) && !any(OTHER_STEMS, |stem| word.starts_with(stem))
+}
+
+/// `str::contains` prepares each search, which takes longer than a search in a word.
+fn contains(word: &str, part: &str) -> bool {
+    let part = part.as_bytes();
+    word.as_bytes().windows(part.len()).any(|window| window.first() == part.first() && window == part)
 }
 
 /// `TOKEN_FILE`, `API_KEY_ID`: the value is next to never the secret itself.
