@@ -26,13 +26,13 @@ SUITES = {
     ),
     "wire": (2, r"provider|canister|^xtask/wire"),
     "instructions": (3, r"^crates/|^xtask/(instructions|floor|src/)"),
-    "crash": (4, r"session|journal|audit|process|child|atomic|trust|crash|approv"),
+    "crash": (5, r"session|journal|audit|process|child|atomic|trust|crash|approv|postgres"),
     "conformance": (6, r"mcp|gateway|server|serve|auth|sampl|elicit|^xtask/conformance"),
     "openai": (2, r"server|serve|api/|openai|^xtask/(openai|panel/(model|settings|waiting))"),
     "panel": (6, r"server/src/(front|panel)|screen/src/(html|highlight)|approvals|^xtask/panel"),
     "openapi": (3, r"foreign|request|template|style|^xtask/openapi"),
     "real": (2, r"provider|canister|http|route|wire|model|^xtask/real"),
-    "replicas": (5, r"gateway|server|serve|mcp|^xtask/(replicas|floor)"),
+    "replicas": (7, r"gateway|server|serve|mcp|postgres|^xtask/(replicas|floor)"),
     "interop": (7, r"mcp|gateway|server|serve|ensemble|process|child|sandbox|understudy|^xtask/interop"),
 }
 

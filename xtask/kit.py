@@ -1,8 +1,10 @@
 """What the suites share: programs with a time limit, packages of others, builds, servers that are started and ended."""
 
+import contextlib
 import fcntl
 import json
 import os
+import pwd
 import random
 import re
 import shlex
@@ -282,6 +284,45 @@ def libraries(program):
     """Returns the libraries beside a program that was unpacked; None if it is installed."""
     found = list(program.parent.parent.glob("lib/*-linux-gnu"))
     return found[0] if found and ROOT in program.parents else None
+
+
+# --- a database
+
+
+class Database:
+    """PostgreSQL in a directory, reached by a socket in it."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+        if not programs:
+            raise Failed("PostgreSQL's server is missing: apt-get install postgresql")
+        self.programs, self.user = programs[-1], {}
+        if os.geteuid() == 0:
+            owner = pwd.getpwnam("postgres")
+            self.user = {"user": owner.pw_uid, "group": owner.pw_gid}
+            os.chown(directory, owner.pw_uid, owner.pw_gid)
+        self.url = f"postgres://converse@/postgres?host={directory}"
+
+    def run(self, program, *words):
+        words = [self.programs / program, *words]
+        done = subprocess.run(words, cwd=self.directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False, **self.user)
+        if done.returncode:
+            raise Failed(f"{program} failed")
+
+    def start(self):
+        data = self.directory / "data"
+        self.run("initdb", "--auth=trust", "--no-sync", "--encoding=UTF8", "-U", "converse", "-D", data)
+        options = f"-c listen_addresses= -c unix_socket_directories={self.directory} -c autovacuum=off"
+        self.run("pg_ctl", "-D", data, "-l", self.directory / "log", "-w", "-o", options, "start")
+
+    def stop(self):
+        with contextlib.suppress(Failed):
+            self.run("pg_ctl", "-D", self.directory / "data", "-m", "immediate", "-w", "stop")
+
+    def value(self, sql):
+        words = [self.programs / "psql", "-XAtq", "-h", self.directory, "-U", "converse", "-d", "postgres", "-c", sql]
+        return subprocess.run(words, capture_output=True, text=True, check=True, cwd=self.directory, **self.user).stdout.strip()
 
 
 # --- builds

@@ -305,7 +305,14 @@ def suite():
     parser.add_argument("--runs", type=int, default=5, help="the least CPU time of so many runs counts")
     parser.add_argument("--most", type=int, default=10**6, help="leave out larger sizes")
     parser.add_argument("--of", action="append", choices=[one.unit for one in GROWTHS], help="measure only this")
+    parser.add_argument("--database", type=int, metavar="N", help="measure one session among N in PostgreSQL instead")
+    parser.add_argument("--own", type=int, default=100, help="with --database: so many of them are of the measured owner")
     options = parser.parse_args()
+    if options.database:
+        sys.path.append(str(Path(__file__).resolve().parent.parent / "replicas"))
+        import database
+
+        return database.run(kit.converse(options.binary, "--release"), options.database, options.own)
     # Sessions that others can read count as damaged.
     os.umask(0o077)
     kit.place("growth")

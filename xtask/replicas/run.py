@@ -15,6 +15,7 @@ import urllib.request
 from pathlib import Path
 
 import kit
+import stores
 import turns
 import upstreams
 
@@ -98,9 +99,15 @@ def suite():
     parser.add_argument("--seconds", type=float, default=30, help="how long the load lasts")
     parser.add_argument("--upstreams", action="store_true", help="kill the servers behind one gateway instead; 600 seconds are the full trial")
     parser.add_argument("--turns", type=int, default=0, metavar="N", help="kill one of N servers with one database every 5 seconds instead")
+    parser.add_argument("--clients", type=int, default=turns.CLIENTS, help="with --turns and --stores: how many clients")
+    parser.add_argument("--nginx", action="store_true", help="with --turns: behind nginx, as clients of a team are")
+    parser.add_argument("--stores", action="store_true", help="measure turns with a database and with files instead")
     options = parser.parse_args()
+    if options.stores:
+        return stores.run(kit.converse(options.binary, "--release"), options.clients, options.seconds)
     if options.turns:
-        return turns.run(kit.converse(options.binary, "--release"), options.turns, options.seconds)
+        nginx = kit.debian("usr/sbin/nginx", "nginx") if options.nginx else None
+        return turns.run(kit.converse(options.binary, "--release"), options.turns, options.seconds, options.clients, nginx)
     if options.upstreams:
         return upstreams.run(kit.converse(options.binary, "--release"), max(options.seconds, 45))
     nginx = kit.debian("usr/sbin/nginx", "nginx")

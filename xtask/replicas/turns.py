@@ -10,10 +10,7 @@ import contextlib
 import http.client
 import itertools
 import json
-import os
-import pwd
 import re
-import subprocess
 import sys
 import tempfile
 import threading
@@ -24,6 +21,7 @@ from pathlib import Path
 import kit
 from upstreams import Remote, describe
 
+HERE = Path(__file__).resolve().parent
 CLIENTS = 40
 KILL_EVERY = 5
 # A server that was killed is started again so soon.
@@ -31,52 +29,18 @@ AWAY = 1
 # A lease and the heartbeat that finds it out take up to 14 seconds; the rest is for a machine with other work.
 PATIENCE = 90
 PAUSE = 0.2
-WAITS = {"busy", "idempotency-key-in-use", "no-database", "too-many-turns", "stopping"}
-
-
-class Database:
-    """PostgreSQL in a directory, reached by a socket in it."""
-
-    def __init__(self, directory):
-        self.directory = directory
-        programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-        if not programs:
-            raise kit.Failed("PostgreSQL's server is missing: apt-get install postgresql")
-        self.programs, self.user = programs[-1], {}
-        if os.geteuid() == 0:
-            owner = pwd.getpwnam("postgres")
-            self.user = {"user": owner.pw_uid, "group": owner.pw_gid}
-            os.chown(directory, owner.pw_uid, owner.pw_gid)
-        self.url = f"postgres://converse@/postgres?host={directory}"
-
-    def run(self, program, *words):
-        words = [self.programs / program, *words]
-        done = subprocess.run(words, cwd=self.directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False, **self.user)
-        if done.returncode:
-            raise kit.Failed(f"{program} failed")
-
-    def start(self):
-        data = self.directory / "data"
-        self.run("initdb", "--auth=trust", "--no-sync", "--encoding=UTF8", "-U", "converse", "-D", data)
-        options = f"-c listen_addresses= -c unix_socket_directories={self.directory} -c autovacuum=off"
-        self.run("pg_ctl", "-D", data, "-l", self.directory / "log", "-w", "-o", options, "start")
-
-    def stop(self):
-        with contextlib.suppress(kit.Failed):
-            self.run("pg_ctl", "-D", self.directory / "data", "-m", "immediate", "-w", "stop")
-
-    def value(self, sql):
-        words = [self.programs / "psql", "-XAtq", "-h", self.directory, "-U", "converse", "-d", "postgres", "-c", sql]
-        return subprocess.run(words, capture_output=True, text=True, check=True, cwd=self.directory, **self.user).stdout.strip()
+WAITS = {"busy", "idempotency-key-in-use", "no-database", "overloaded", "too-many-turns", "stopping"}
+# What nginx answers for a server that was killed with the request.
+GATEWAY_ERRORS = {502, 504}
 
 
 class Server:
-    """`converse serve` at a port that it keeps, on a machine of its own: another home."""
+    """`converse serve` at a port that it keeps, on a machine of its own: another home. Without a URL its sessions are files."""
 
-    def __init__(self, binary, directory, number, url):
+    def __init__(self, binary, directory, number, url, tools):
         self.port, self.program, self.directory = kit.free_port(), None, directory
-        self.words = [binary, "serve", "--http", f"127.0.0.1:{self.port}", "--no-auth", "--api", "--store", url]
-        self.words += ["--ensembles", directory / "ensembles", "-e", "noted", "--allow", "noted.*"]
+        self.words = [binary, "serve", "--http", f"127.0.0.1:{self.port}", "--no-auth", "--api", *tools]
+        self.words += ["--store", url] if url else []
         self.env = {"PATH": kit.PATH, "HOME": str(directory / f"home{number}")}
 
     def start(self):
@@ -107,6 +71,8 @@ class Turn:
     run: str
     # Nothing while it runs.
     outcome: str = ""
+    # Seconds from the first request until the client has read the end.
+    took: float = 0
 
 
 @dataclass
@@ -141,6 +107,8 @@ class Seen:
 class Client(threading.Thread):
     """Runs turns in one session, each request at the next server, until `over` is set."""
 
+    SAID = "@noted.note number={}"
+
     def __init__(self, ports, number, over):
         super().__init__(daemon=True)
         self.ports = itertools.cycle(ports[number % len(ports) :] + ports[: number % len(ports)])
@@ -153,9 +121,11 @@ class Client(threading.Thread):
             if self.over.is_set() or self.wrong:
                 return
             try:
+                began = time.monotonic()
                 if turn := self.accepted(number):
                     self.turns.append(turn)
                     self.follow(turn)
+                    turn.took = time.monotonic() - began
             except kit.Failed as failed:
                 self.wrong.append(str(failed))
 
@@ -168,7 +138,7 @@ class Client(threading.Thread):
 
     def accepted(self, number):
         """Begins a turn; returns nothing if it was cut before it was accepted."""
-        said = f"@noted.note number={number}"
+        said = self.SAID.format(number)
         run = f"r{number}"
         body = {"threadId": self.session or "", "runId": run, "messages": [{"role": "user", "content": said}]}
         body["forwardedProps"] = {"model": "understudy"}
@@ -178,6 +148,8 @@ class Client(threading.Thread):
                 status, last = ask(port, "POST", "/api/runs", body, {"idempotency-key": run})
             except (OSError, http.client.HTTPException) as error:
                 last = error
+                continue
+            if status in GATEWAY_ERRORS:
                 continue
             if status == 202:
                 self.session = last["session"]
@@ -286,27 +258,46 @@ def killed(servers, end):
     return kills
 
 
-def run(binary, count, seconds):
+def proxied(nginx, directory, servers):
+    """Starts nginx in front of the servers; returns the program and its port."""
+    configuration, port = (HERE / "nginx.conf").read_text(), kit.free_port()
+    members = "".join(f"        server 127.0.0.1:{server.port} max_fails=0;\n" for server in servers)
+    configuration = re.sub(r"(upstream converse \{\n)[^}]*\}", lambda start: f"{start[1]}{members}    }}", configuration)
+    configuration = configuration.replace("{dir}", str(directory)).replace("{port}", str(port))
+    (directory / "nginx.conf").write_text(configuration)
+    front = kit.Program([nginx, "-c", directory / "nginx.conf", "-p", directory])
+    kit.until(lambda: f"nginx starts: {front.text(front.outputs[1])}", 60, lambda: kit.listens(port))
+    return front, port
+
+
+def run(binary, count, seconds, clients=CLIENTS, nginx=None):
+    """With `nginx`, that program is in front of the servers, and clients know it alone."""
     with tempfile.TemporaryDirectory(prefix="turns", dir="/tmp") as work, contextlib.ExitStack() as held:
         directory = Path(work)
         directory.chmod(0o755)
         (directory / "database").mkdir(mode=0o700)
         (directory / "ensembles").mkdir()
-        database, log = Database(directory / "database"), directory / "noted.log"
+        database, log = kit.Database(directory / "database"), directory / "noted.log"
         database.start()
         held.callback(database.stop)
         tool = Remote(log)
         tool.start()
         held.callback(tool.kill)
         describe(directory / "ensembles", "noted", f'transport = "http"\nurl = "http://127.0.0.1:{tool.port}/mcp"\n')
-        servers = [Server(binary, directory, number, database.url) for number in range(count)]
+        tools = ["--ensembles", directory / "ensembles", "-e", "noted", "--allow", "noted.*"]
+        servers = [Server(binary, directory, number, database.url, tools) for number in range(count)]
         for server in servers:
             server.start()
             held.callback(lambda server=server: server.program.kill())
         kit.until("the servers are ready", 60, lambda: all(server.is_ready() for server in servers))
         idle = statements(database, count)
+        ports = [server.port for server in servers]
+        if nginx:
+            front, port = proxied(nginx, directory, servers)
+            held.callback(front.kill)
+            ports = [port]
         began, over = time.monotonic(), threading.Event()
-        clients = [Client([server.port for server in servers], number, over) for number in range(CLIENTS)]
+        clients = [Client(ports, number, over) for number in range(clients)]
         for client in clients:
             client.start()
         kills = killed(servers, began + seconds)
@@ -324,7 +315,8 @@ def run(binary, count, seconds):
             found.append(f"{len(doubled)} numbers were noted twice, as {doubled[:5]}")
         outcomes = collections.Counter(turn.outcome for turn in turns)
         print(
-            f"{count} servers, {CLIENTS} clients, {seconds:.0f} s, {kills} kills: {len(turns)} turns accepted, "
+            f"{count} servers{' behind nginx' if nginx else ''}, {len(clients)} clients, {seconds:.0f} s, {kills} kills: "
+            f"{len(turns)} turns accepted, "
             f"{outcomes['success']} answered, {outcomes['interrupted']} interrupted, "
             f"{sum(client.cut for client in clients)} cut before they were accepted; "
             f"an idle server sends {idle:.2f} statements a second"
