@@ -125,6 +125,17 @@ const LISTED: &str = concat!(
     LEFT JOIN converse.documents AS d ON d.session = s.id AND d.name = 'metadata.toml' ORDER BY s.id"
 );
 
+/// Larger ones are read by themselves: a page has a bound.
+const INDEXED: &str = concat!(
+    "SELECT s.id, s.length, ",
+    modified!(),
+    ",
+        CASE WHEN octet_length(d.bytes) <= 65536 THEN d.bytes END
+    FROM (SELECT * FROM converse.sessions
+        WHERE published AND owner = $1 AND ($2 IS NULL OR id > $2) ORDER BY id LIMIT $3) AS s
+    LEFT JOIN converse.documents AS d ON d.session = s.id AND d.name = 'index' ORDER BY s.id"
+);
+
 const RECENT: &str = "SELECT modified, id FROM converse.sessions
     WHERE published AND owner = $1 AND has_journal AND isfinite(modified)
         AND ($2 IS NULL OR (modified, id) < ($2, $3))
@@ -193,6 +204,12 @@ impl Storage for Postgres {
         page.map(Some).map_err(self.failed())
     }
 
+    fn indexed(&self, after: Option<Uuid>) -> Result<Option<Vec<Listed>>, SessionError> {
+        let rows = self.after(INDEXED, after, PAGE).map_err(self.failed())?;
+        let page = rows.iter().map(|row| listed(row, row.try_get(3).map_err(unreadable)));
+        page.collect::<io::Result<_>>().map(Some).map_err(self.failed())
+    }
+
     fn recent(
         &self,
         before: Option<(SystemTime, Uuid)>,
@@ -221,7 +238,7 @@ impl Storage for Postgres {
 }
 
 /// A session with its id, length and time in the first columns.
-fn listed(row: &Row, metadata: io::Result<Option<Vec<u8>>>) -> io::Result<Listed> {
+fn listed(row: &Row, document: io::Result<Option<Vec<u8>>>) -> io::Result<Listed> {
     let state = || -> Result<_, tokio_postgres::Error> {
         let length = row.try_get::<_, i64>(1)?.unsigned_abs();
         let modified = row.try_get::<_, Option<SystemTime>>(2)?;
@@ -229,7 +246,7 @@ fn listed(row: &Row, metadata: io::Result<Option<Vec<u8>>>) -> io::Result<Listed
         Ok((row.try_get(0)?, journal))
     };
     let (id, journal) = state().map_err(unreadable)?;
-    Ok(Listed { id, journal, metadata })
+    Ok(Listed { id, journal, document })
 }
 
 /// A column of another type: a table that was changed by others.

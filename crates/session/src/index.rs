@@ -19,12 +19,12 @@
 //! ```
 //! Both parts have the same positions, because a letter whose lower case has another length is not converted.
 
-use std::io::{self, Read as _};
+use std::io::{self, Cursor, Read};
 use std::ops::Range;
 
 use converse_canister::{Canister, Content};
 
-use crate::storage::{SessionStorage, StoredFile};
+use crate::storage::{JournalState, Listed, SessionStorage, StoredFile};
 use crate::{Loaded, SessionError, journal};
 
 pub(crate) const FILE: &str = "index";
@@ -107,10 +107,15 @@ impl Index {
     /// Returns the stored index if it belongs to this journal, or builds and stores a new one.
     pub(crate) fn of(at: &dyn SessionStorage) -> Result<Self, SessionError> {
         let stamp = Stamp::of(at)?;
-        if let Some(kept) = read(at, stamp) {
+        if let Some(kept) = at.open(FILE).ok().and_then(|file| read(file, stamp)) {
             return Ok(kept);
         }
         Self::stored(at, stamp)
+    }
+
+    /// Returns the stored index of a session in a list; `None` if it must be read or built.
+    pub(crate) fn of_listed(one: Listed) -> Option<Self> {
+        read(Box::new(Held(Cursor::new(one.document.ok()??))), Stamp::new(&one.journal?))
     }
 
     /// Builds and stores a new index, because the stored one was changed.
@@ -191,14 +196,39 @@ impl Index {
 impl Stamp {
     fn of(at: &dyn SessionStorage) -> Result<Self, SessionError> {
         let journal = at.journal().map_err(SessionError::io(&at.path(journal::FILE)))?;
+        Ok(Self::new(&journal))
+    }
+
+    fn new(journal: &JournalState) -> Self {
         let modified = journal.updated().map_or(0, |updated| updated.as_nanosecond());
-        Ok(Self { length: journal.length, modified: i64::try_from(modified).unwrap_or(i64::MAX) })
+        Self { length: journal.length, modified: i64::try_from(modified).unwrap_or(i64::MAX) }
     }
 }
 
-/// Reads the stored index; `None` if anything is wrong.
-fn read(at: &dyn SessionStorage, stamp: Stamp) -> Option<Index> {
-    let mut file = at.open(FILE).ok()?;
+/// An index that was read with those of other sessions.
+#[derive(Debug)]
+struct Held(Cursor<Vec<u8>>);
+
+impl Read for Held {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl StoredFile for Held {
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.0.get_ref().len() as u64)
+    }
+
+    fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        let mut rest = Cursor::new(self.0.get_ref());
+        rest.set_position(offset);
+        rest.read_exact(bytes)
+    }
+}
+
+/// Reads a stored index; `None` if anything is wrong.
+fn read(mut file: Box<dyn StoredFile>, stamp: Stamp) -> Option<Index> {
     let length = file.length().ok()?;
     let mut head = [0; HEAD];
     file.read_exact(&mut head).ok()?;

@@ -87,6 +87,9 @@ impl Store {
     /// Searches all sessions and returns at most `limit` messages. Secrets are removed before snippets are cut, because a
     /// part of a secret would not be recognised.
     pub fn search(&self, query: &Query, limit: usize) -> Result<SearchResults, SessionError> {
+        if let Some(found) = self.search_in_pages(query, limit)? {
+            return Ok(found);
+        }
         let mut ids = self.ids()?;
         // The newest first, because older sessions rarely have later messages.
         ids.reverse();
@@ -120,6 +123,27 @@ impl Store {
         found.total > 0
     }
 
+    /// The same with many sessions for each request, if the place of the sessions can do that.
+    fn search_in_pages(&self, query: &Query, limit: usize) -> Result<Option<SearchResults>, SessionError> {
+        let (mut found, mut after) = (SearchResults::default(), None);
+        while let Some(page) = self.storage().indexed(after)? {
+            let Some(last) = page.last() else {
+                found.unread.sort_by_key(|(id, _)| *id);
+                return Ok(Some(found));
+            };
+            after = Some(last.id);
+            // Without a journal, its creator was killed.
+            for one in page.into_iter().filter(|one| one.journal.is_some()) {
+                let id = one.id;
+                match Index::of_listed(one) {
+                    Some(index) => self.take_hits((id, index), query, limit, &mut found),
+                    None => self.look(id, query, limit, &mut found),
+                }
+            }
+        }
+        Ok(None)
+    }
+
     fn look(&self, id: Uuid, query: &Query, limit: usize, found: &mut SearchResults) {
         let at = self.at(id);
         let index = match Index::of(&*at) {
@@ -129,6 +153,10 @@ impl Store {
             Err(SessionError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => return,
             Err(error) => return found.unread.push((id, error)),
         };
+        self.take_hits((id, index), query, limit, found);
+    }
+
+    fn take_hits(&self, (id, index): (Uuid, Index), query: &Query, limit: usize, found: &mut SearchResults) {
         let oldest = found.hits.iter().map(|hit| hit.at).min().filter(|_| found.hits.len() >= limit);
         let searched = |index: &Index| {
             let (mut latest, mut total) = (VecDeque::new(), 0);
@@ -144,9 +172,8 @@ impl Store {
             let hits = latest.into_iter().map(|record| query.hit((index, id), record, oldest, &self.clean));
             Some((total, hits.collect::<Option<Vec<_>>>()?))
         };
-        let Some((total, hits)) = searched(&index).or_else(|| searched(&Index::rebuilt(&*at).ok()?)) else {
-            return;
-        };
+        let again = || searched(&Index::rebuilt(&*self.at(id)).ok()?);
+        let Some((total, hits)) = searched(&index).or_else(again) else { return };
         found.total += total;
         found.hits.extend(hits.into_iter().flatten());
         found.keep_latest(limit);

@@ -79,8 +79,17 @@ pub trait Storage: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// The sessions cannot be listed. That one of them cannot be read is not an error: see [`Listed::metadata`].
+    /// The sessions cannot be listed. That one of them cannot be read is not an error: see [`Listed::document`].
     fn listed(&self, _after: Option<Uuid>) -> Result<Option<Vec<Listed>>, SessionError> {
+        Ok(None)
+    }
+
+    /// The same with the index of the search instead of metadata. A large one is left out, and read by itself.
+    ///
+    /// # Errors
+    ///
+    /// The sessions cannot be listed.
+    fn indexed(&self, _after: Option<Uuid>) -> Result<Option<Vec<Listed>>, SessionError> {
         Ok(None)
     }
 
@@ -123,20 +132,20 @@ pub trait Storage: fmt::Debug + Send + Sync {
     }
 }
 
-/// One session in [`Storage::listed`].
+/// One session in [`Storage::listed`] or [`Storage::indexed`].
 #[derive(Debug)]
 pub struct Listed {
     pub id: Uuid,
     /// `None` if there is no journal.
     pub journal: Option<JournalState>,
-    /// The bytes of `metadata.toml`, if it exists. An error says nothing about the other sessions.
-    pub metadata: io::Result<Option<Vec<u8>>>,
+    /// The bytes of `metadata.toml` or of the index, if it exists. An error says nothing about the other sessions.
+    pub document: io::Result<Option<Vec<u8>>>,
 }
 
 impl Listed {
     /// Takes the metadata; empty if missing or broken.
     pub(crate) fn take_metadata(&mut self) -> io::Result<Metadata> {
-        let bytes = std::mem::replace(&mut self.metadata, Ok(None))?;
+        let bytes = std::mem::replace(&mut self.document, Ok(None))?;
         Ok(bytes.as_deref().map(Metadata::of_bytes).unwrap_or_default())
     }
 }

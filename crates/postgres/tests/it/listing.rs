@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use converse_postgres::Postgres;
-use converse_session::SessionError;
 use converse_session::storage::Storage;
+use converse_session::{Query, SessionError, Within};
 use converse_testkit::postgres::PostgresServer;
 
 use crate::place::{address, id, server, session, store};
@@ -89,4 +89,39 @@ fn metadata_that_cannot_be_read_hides_no_other_session() {
     let sql = "UPDATE converse.sessions SET modified = 'infinity'";
     server.sql(&database, sql).unwrap();
     assert!(store.list().unwrap().iter().all(|one| one.updated.as_second() > 4_000_000_000));
+}
+
+#[test]
+fn a_search_reads_many_sessions_at_once_and_those_without_an_index_too() {
+    let server = server();
+    let (database, storage) = tables(&server);
+    let store = store(&storage);
+    let long = format!("needle {}", "hay ".repeat(40_000));
+    for (number, text) in [(1, "a needle"), (2, "hay"), (3, long.as_str()), (4, "the last needle")] {
+        session(&storage, id(number), &[text]);
+    }
+    let query = Query::new(["needle"].into_iter(), Within::All).unwrap();
+    let found = || {
+        let found = store.search(&query, 10).unwrap();
+        assert!(found.unread.is_empty(), "{:?}", found.unread);
+        let mut ids: Vec<_> = found.hits.iter().map(|hit| hit.session).collect();
+        ids.sort_unstable();
+        assert_eq!(found.hits.len(), found.total);
+        ids
+    };
+    // The first search writes the indexes, and the next ones read them.
+    for _ in 0..2 {
+        assert_eq!(found(), [id(1), id(3), id(4)]);
+    }
+    let page = storage.indexed(None).unwrap().unwrap();
+    let has_index: Vec<_> = page.into_iter().map(|one| one.document.unwrap().is_some()).collect();
+    assert_eq!(has_index, [true, true, false, true], "a large index is read by itself");
+    // An index of another journal is not used.
+    let other = format!(
+        "UPDATE converse.documents SET bytes = (SELECT bytes FROM converse.documents WHERE name = 'index'
+         AND session = '{}') WHERE name = 'index'",
+        id(2)
+    );
+    server.sql(&database, &other).unwrap();
+    assert_eq!(found(), [id(1), id(3), id(4)]);
 }
