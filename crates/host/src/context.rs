@@ -51,7 +51,8 @@ impl Notices for NoNotices {
     fn show(&self, _text: &str) {}
 }
 
-/// The parts of a run that every layer shares.
+/// The parts of a run that every layer shares. A clone is of the same run.
+#[derive(Clone)]
 pub struct RunContext {
     /// Whether a user can answer questions.
     pub can_ask: bool,

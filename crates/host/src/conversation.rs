@@ -53,6 +53,7 @@ impl<'h> HostParts<'h> {
             caller: 0,
             deadline: None,
             can_take_back: true,
+            durable: false,
             wires: None,
             roster: None,
         }
@@ -69,6 +70,7 @@ pub struct ConversationBuilder<'h> {
     caller: usize,
     deadline: Option<Instant>,
     can_take_back: bool,
+    durable: bool,
     wires: Option<Wires>,
     roster: Option<&'h Roster>,
 }
@@ -126,10 +128,11 @@ impl<'h> ConversationBuilder<'h> {
     #[doc(hidden)]
     #[must_use]
     pub fn resume(self, history: History) -> Conversation<'h> {
-        let Self { parts, approver, sinks, caller, deadline, can_take_back, wires, roster, .. } = self;
+        let Self { parts, approver, sinks, caller, deadline, can_take_back, durable, wires, roster, .. } =
+            self;
         let roster = roster.unwrap_or(&parts.connected.roster).for_caller(caller);
         let wires = wires.unwrap_or_else(|| parts.settings.wires());
-        Conversation { parts, approver, sinks, history, roster, wires, deadline, can_take_back }
+        Conversation { parts, approver, sinks, history, roster, wires, deadline, can_take_back, durable }
     }
 
     /// Hears every event, after the session and the audit log. An error ends the turn.
@@ -164,6 +167,14 @@ impl<'h> ConversationBuilder<'h> {
         self
     }
 
+    /// Whether the user's message is on disk before an event tells of it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn durable(mut self, durable: bool) -> Self {
+        self.durable = durable;
+        self
+    }
+
     /// Offers these tools instead of those of the host.
     #[doc(hidden)]
     #[must_use]
@@ -192,6 +203,7 @@ pub struct Conversation<'h> {
     wires: Wires,
     deadline: Option<Instant>,
     can_take_back: bool,
+    durable: bool,
 }
 
 impl fmt::Debug for Conversation<'_> {
@@ -261,6 +273,7 @@ impl<'h> Conversation<'h> {
             journal.keep_files(move |invocation| roster.written_file(invocation), &context.redactor);
             journal.note_model(&settings.model.id);
             journal.note_replay();
+            journal.settles_questions(self.durable);
         }
         let listener = context.telemetry.turn(&settings.model.id, session.as_deref());
         let asking = self.asking();

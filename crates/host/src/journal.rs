@@ -1,6 +1,7 @@
 //! The session as an event sink: events are on disk before the loop continues.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -36,6 +37,7 @@ pub struct JournalSink {
     clock: Clock,
     cassette: CassetteMode,
     files: Mutex<Option<FileKeeper>>,
+    settles_questions: AtomicBool,
 }
 
 crate::opaque_debug!(JournalSink);
@@ -91,7 +93,13 @@ impl JournalSink {
             clock,
             cassette: CassetteMode::default(),
             files: Mutex::default(),
+            settles_questions: AtomicBool::new(false),
         }
+    }
+
+    /// Whether messages of the user are synced to disk before later sinks hear of them.
+    pub fn settles_questions(&self, settles: bool) {
+        self.settles_questions.store(settles, Ordering::Relaxed);
     }
 
     /// From now on, files that invocations are about to write are kept, unless they hold credentials.
@@ -235,7 +243,9 @@ impl Sink for JournalSink {
         self.append(partial, false)?;
         match event {
             Event::Appended(canister) => {
-                self.append([Body::Canister { canister: Canister::clone(canister) }], false)
+                let settles =
+                    matches!(canister, Canister::User(_)) && self.settles_questions.load(Ordering::Relaxed);
+                self.append([Body::Canister { canister: Canister::clone(canister) }], settles)
             }
             Event::Condensed { condensed, .. } => {
                 self.append([Body::Condensed { condensed: (*condensed).clone() }], false)

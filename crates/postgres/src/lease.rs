@@ -319,7 +319,8 @@ impl SessionLock for Lease {
 
     fn delete(&self) -> Result<(), SessionError> {
         let sql = "WITH gone AS (DELETE FROM converse.sessions WHERE id = $1 AND epoch = $2 RETURNING id),
-            idle AS (DELETE FROM converse.turns USING gone WHERE session = gone.id AND process IS NULL)
+            idle AS (DELETE FROM converse.turns USING gone WHERE session = gone.id AND process IS NULL),
+            asked AS (DELETE FROM converse.records USING gone WHERE kind = 'waiting' AND key = gone.id::text)
             SELECT 1 FROM gone";
         self.owner.write(sql, []).map_err(self.failed())?;
         self.is_deleted.store(true, Ordering::Relaxed);

@@ -84,6 +84,11 @@ impl Records for PostgresRecords {
         self.database.execute(sql, self.params(kind, [text(key)])).map(drop)
     }
 
+    fn remove_known(&self, kind: RecordKind, key: &str, old: &[u8]) -> io::Result<bool> {
+        let sql = "DELETE FROM converse.records WHERE owner = $1 AND kind = $2 AND key = $3 AND value = $4";
+        Ok(self.database.execute(sql, self.params(kind, [text(key), bytes(old)]))? > 0)
+    }
+
     fn keys(&self, kind: RecordKind) -> io::Result<Vec<String>> {
         let rows = self.database.rows(KEYS, self.params(kind, [age(kind)]))?;
         let keys = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use converse_session::Uuid;
-use converse_session::storage::{News, Replicas, SharedTurn, Wake};
+use converse_session::storage::{News, Replicas, SharedTurn, WaitingSession, Wake};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -38,7 +38,7 @@ const BEAT: &str = "WITH beat AS (
         VALUES ($1, clock_timestamp() + make_interval(secs => $2))
         ON CONFLICT (id) DO UPDATE SET expires = excluded.expires),
     old AS (DELETE FROM converse.processes WHERE expires < clock_timestamp() - interval '1 day' AND id <> $1)
-    SELECT t.owner, t.session, t.process, t.cancelled FROM converse.turns AS t
+    SELECT t.owner, t.session, t.process, t.cancelled, t.run FROM converse.turns AS t
     LEFT JOIN converse.processes AS p ON p.id = t.process
     LEFT JOIN converse.sessions AS s ON s.id = t.session
     WHERE t.process = $1 OR t.process IS NOT NULL
@@ -71,6 +71,12 @@ const GIVE_BACK: &str = "UPDATE converse.turns SET process = $3 WHERE session = 
 
 const TURN: &str = "SELECT run, process IS NOT NULL, began, ending
     FROM converse.turns WHERE session = $1 AND owner = $2";
+
+/// The last change first: a list that is cut off lacks those that have waited longest, as a rule for a person.
+const WAITING: &str = "SELECT r.owner, r.key, (extract(epoch FROM r.changed) * 1000000)::bigint
+    FROM converse.records AS r WHERE r.kind = 'waiting' AND NOT EXISTS (
+        SELECT 1 FROM converse.turns AS t WHERE t.process IS NOT NULL AND t.session::text = r.key)
+    ORDER BY r.changed DESC LIMIT $1";
 
 /// The server in the database, as one of its processes.
 pub(crate) struct PostgresReplicas {
@@ -212,7 +218,7 @@ impl Member {
             } else if !running.contains(&session) {
                 found.insert(session);
             } else if row.try_get(3)? {
-                self.hear(News::Cancelled { owner, session });
+                self.hear(News::Cancelled { owner, session, run: row.try_get(4)? });
             }
         }
         let again: Vec<Uuid> = found.intersection(forgotten).copied().collect();
@@ -242,20 +248,23 @@ impl Member {
         (self.wake)();
     }
 
-    /// Returns the message: who says it, what it is, and about which session of which owner.
+    /// Returns the message: who says it, what it is, and about which session of which owner. The name of a run is the client's,
+    /// and last.
     fn written(&self, news: &News) -> String {
         let process = self.process;
         match news {
             News::Grown { owner, session } => format!("{process} grown {session} {owner}"),
             News::Changed { owner, session } => format!("{process} changed {session} {owner}"),
-            News::Cancelled { owner, session } => format!("{process} cancelled {session} {owner}"),
+            News::Cancelled { owner, session, run } => {
+                format!("{process} cancelled {session} {owner} {run}")
+            }
             News::Anything | News::Lost { .. } => format!("{process} anything"),
         }
     }
 
     /// Reads a message of another process. Unknown ones are those of a later version.
     fn read(&self, payload: &str) -> Option<News> {
-        let mut words = payload.splitn(4, ' ');
+        let mut words = payload.splitn(5, ' ');
         let process: Uuid = words.next()?.parse().ok()?;
         if process == self.process {
             return None;
@@ -268,7 +277,8 @@ impl Member {
         match what {
             "grown" => Some(News::Grown { owner, session }),
             "changed" => Some(News::Changed { owner, session }),
-            "cancelled" => Some(News::Cancelled { owner, session }),
+            // Without a run it is that of an earlier version: the next heartbeat returns it.
+            "cancelled" => Some(News::Cancelled { owner, session, run: words.next()?.to_owned() }),
             _ => None,
         }
     }
@@ -359,12 +369,12 @@ impl Replicas for PostgresReplicas {
 
     fn cancel(&self, owner: &str, session: Uuid) -> io::Result<bool> {
         let sql = "UPDATE converse.turns SET cancelled = true
-            WHERE session = $1 AND owner = $2 AND process IS NOT NULL";
-        let is_running = self.database.execute(sql, vec![uuid(session), text(owner)])? > 0;
-        if is_running {
-            self.announce(News::Cancelled { owner: owner.to_owned(), session });
-        }
-        Ok(is_running)
+            WHERE session = $1 AND owner = $2 AND process IS NOT NULL RETURNING run";
+        let rows = self.database.rows(sql, vec![uuid(session), text(owner)])?;
+        let Some(row) = rows.first() else { return Ok(false) };
+        let run = row.try_get(0).map_err(unreadable)?;
+        self.announce(News::Cancelled { owner: owner.to_owned(), session, run });
+        Ok(true)
     }
 
     fn take_over(&self, session: Uuid, from: Uuid) -> io::Result<bool> {
@@ -383,10 +393,13 @@ impl Replicas for PostgresReplicas {
         self.database.execute(GIVE_BACK, params).map(drop)
     }
 
-    fn waiting_owners(&self) -> io::Result<Vec<String>> {
-        let sql = "SELECT DISTINCT owner FROM converse.records WHERE kind = 'waiting'";
-        let rows = self.database.rows(sql, vec![])?;
-        rows.iter().map(|row| row.try_get(0).map_err(unreadable)).collect()
+    fn waiting(&self) -> io::Result<Vec<WaitingSession>> {
+        let rows = self.database.rows(WAITING, vec![int(MAX_TURNS)])?;
+        let read = |row: &tokio_postgres::Row| {
+            let session = row.try_get::<_, &str>(1)?.parse().unwrap_or_default();
+            Ok(WaitingSession { owner: row.try_get(0)?, session, version: row.try_get(2)? })
+        };
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(unreadable)
     }
 }
 

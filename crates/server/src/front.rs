@@ -20,6 +20,7 @@ mod turns;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use converse_config::SettingsPlan;
@@ -43,7 +44,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::agents::Agents;
 pub use self::api::Renderers;
-use self::api::{Channels, Comparisons, SessionRules, Uploads};
+use self::api::{Channels, Comparisons, Looks, SessionRules, Uploads};
 use self::body::StreamPlace;
 use self::heavy_work::HeavyWork;
 use self::idempotency::{KeyedRequest, RunningKeys, keyed_route};
@@ -62,6 +63,12 @@ const MAX_REQUEST: usize = 32 * 1024 * 1024;
 
 /// Requests that work on much data at once; others wait.
 const MAX_HEAVY: usize = 2;
+const HEAVY_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Requests that use the database at once; others wait. Each has a thread, also while the database does not answer. The rest
+/// of the threads is for files and other work.
+const MAX_IN_DATABASE: usize = 64;
+const DATABASE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Streams of one principal that follow sessions or stored responses, beside those of turns.
 const MAX_FOLLOWED: usize = 512;
@@ -130,11 +137,17 @@ pub struct Front {
     session_rules: Mutex<SessionRules>,
     /// Held while the answers of a session are read and written.
     answering: Mutex<()>,
+    /// Held while sessions in the database that were answered are looked for.
+    looks: Mutex<Looks>,
     failures: Vec<ConnectError>,
     upstreams: Upstreams,
     directories: Vec<PathBuf>,
-    /// Figures, the audit log, exports and imports.
+    /// The audit log.
     heavy_work: HeavyWork,
+    /// Figures, exports and imports of sessions, which may be in a database.
+    heavy_sessions: HeavyWork,
+    /// Everything else about sessions.
+    session_work: HeavyWork,
     redactor: Redactor,
     renderers: Renderers,
     /// Markdown as HTML that can do nothing.
@@ -171,6 +184,7 @@ impl Front {
         let world = Arc::new(world.clone());
         let news = Arc::new(Notify::new());
         let replicas = joined(&world, &news)?;
+        let at_once = if replicas.is_some() { MAX_IN_DATABASE } else { usize::MAX };
         let agents = Agents::new(files, turn, Arc::clone(&world), roster, rules);
         let front = Self {
             options,
@@ -188,10 +202,13 @@ impl Front {
             comparisons: Comparisons::default(),
             session_rules: Mutex::default(),
             answering: Mutex::default(),
+            looks: Mutex::default(),
             failures: failures.to_vec(),
             upstreams,
             directories: directories.to_vec(),
-            heavy_work: HeavyWork::new(MAX_HEAVY),
+            heavy_work: HeavyWork::new(MAX_HEAVY, HEAVY_PATIENCE),
+            heavy_sessions: HeavyWork::new(MAX_HEAVY, HEAVY_PATIENCE),
+            session_work: HeavyWork::new(at_once, DATABASE_PATIENCE),
             redactor,
             renderers,
             markdown: renderers.fragment,

@@ -32,7 +32,7 @@ use crate::{Fault, Metadata, SessionError};
 pub use copy::Copied;
 pub use directory::Directory;
 pub use records::{RecordFiles, RecordKind, RecordUsage, Records};
-pub use replicas::{News, Replicas, SharedTurn, Wake};
+pub use replicas::{News, Replicas, SharedTurn, WaitingSession, Wake};
 pub(crate) use session_directory::{SessionDirectory, size as directory_size};
 
 /// All sessions of one user.

@@ -103,7 +103,7 @@ impl Serving<'_> {
             }
         };
         let plans: Vec<_> = now.plans.iter().collect();
-        let connected = wiring.connect_in_background(&plans, now.rules.clone()).await?;
+        let connected = Arc::new(wiring.connect_in_background(&plans, now.rules.clone()).await?);
         if let Some(failure) = connected.failure_of(named) {
             connected.disconnect(&console.context).await;
             return Err(failure);
@@ -139,7 +139,7 @@ impl Serving<'_> {
 
     async fn served(
         &self,
-        connected: &Connected,
+        connected: &Arc<Connected>,
         parts: GatewayParts,
         reloader: &mut Reloader<'_>,
         contents: &Kept,
@@ -167,9 +167,12 @@ impl Serving<'_> {
         let turns = async {
             if let (Some(queue), Some(front)) = (queue, begun) {
                 gateway.upstreams().settled().await;
-                front.continue_answered().await;
-                let parts = TurnParts { context: &self.console.context, connected, contents };
-                queue.run(parts, self.interrupt.token.clone(), self.drain).await;
+                let (context, contents) = (Arc::new(self.console.context.clone()), contents.clone());
+                let parts = TurnParts { context, connected: Arc::clone(connected), contents };
+                tokio::select! {
+                    () = queue.run(parts, self.interrupt.token.clone(), self.drain) => {}
+                    () = front.continue_answered() => {}
+                }
             }
         };
         let served = async {

@@ -122,6 +122,9 @@ fn a_value_is_inserted_once_and_replaced_only_if_it_is_known() {
         sql(&server, &url, "SELECT owner, kind FROM converse.records ORDER BY 1, 2"),
         "ann|idempotency\nann|waiting"
     );
+    assert!(!ann.remove_known(key, "k", b"newer").unwrap() && !bob.remove_known(key, "k", b"new").unwrap());
+    assert!(ann.remove_known(RecordKind::Waiting, "w", b"asked").unwrap());
+    assert!(ann.get(RecordKind::Waiting, "w").unwrap().is_none());
     ann.remove(key, "k").unwrap();
     ann.remove(key, "k").unwrap();
     assert!(ann.get(key, "k").unwrap().is_none());
@@ -151,8 +154,8 @@ fn one_process_runs_a_turn_and_the_others_learn_of_it() {
     assert!(!two.replicas.cancel("bob", at).unwrap());
     assert!(two.replicas.cancel(ann, at).unwrap());
     // By the message, and by the heartbeat if that is lost.
-    assert_eq!(one.next(), News::Cancelled { owner: owner.clone(), session: at });
-    assert_eq!(one.next(), News::Cancelled { owner: owner.clone(), session: at });
+    assert_eq!(one.next(), News::Cancelled { owner: owner.clone(), session: at, run: "run-1".to_owned() });
+    assert_eq!(one.next(), News::Cancelled { owner: owner.clone(), session: at, run: "run-1".to_owned() });
 
     // Only the process that runs it ends it.
     two.replicas.end(at, "wrong").unwrap();
@@ -278,4 +281,29 @@ fn a_process_that_was_cut_off_looks_at_everything_when_it_is_back() {
     let is_running = |session| one.replicas.turn("", session).unwrap().unwrap().is_running;
     wait_until("the turn has ended", || !is_running(id(1)));
     assert!(is_running(id(2)) && one.replicas.is_connected());
+}
+
+#[test]
+fn questions_are_listed_while_no_turn_runs_and_are_deleted_with_their_session() {
+    let server = server();
+    let url = server.database().unwrap();
+    let (one, two) = (Member::join(&url, 1), Member::join(&url, 2));
+    let ann = one.storage.of_owner("ann").unwrap();
+    let records = ann.records().unwrap();
+    session(&ann, id(1), &["go"]);
+    let waiting = || two.replicas.waiting().unwrap();
+    assert!(waiting().is_empty());
+    records.put(RecordKind::Waiting, &id(1).to_string(), b"asked").unwrap();
+    records.put(RecordKind::Idempotency, &id(1).to_string(), b"key").unwrap();
+    let listed = waiting();
+    assert_eq!((listed.len(), listed[0].owner.as_str(), listed[0].session), (1, "ann", id(1)));
+    assert!(records.update(RecordKind::Waiting, &id(1).to_string(), b"asked", b"answered").unwrap());
+    assert!(waiting()[0].version != listed[0].version, "it has changed");
+    assert!(one.replicas.begin("ann", id(1), "run").unwrap());
+    assert!(waiting().is_empty(), "its turn asks or answers");
+    one.replicas.end(id(1), "done").unwrap();
+    assert_eq!(waiting().len(), 1);
+    store(&ann).delete(id(1)).unwrap();
+    assert!(waiting().is_empty());
+    assert_eq!(sql(&server, &url, "SELECT kind FROM converse.records"), "idempotency");
 }

@@ -38,6 +38,7 @@ use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use serde_json::{Value, json};
 
+pub(super) use self::answers::Looks;
 use self::answers::Wanted;
 pub(super) use self::channel::Channels;
 pub(super) use self::comparisons::Comparisons;
@@ -45,11 +46,11 @@ use self::failure::ApiFailure;
 use self::parameters::Parameters;
 use self::routes::{Action, route_of};
 pub(super) use self::uploads::{MAX_FILE as MAX_UPLOAD, Uploads};
-use self::waiting::{Answer, WaitingFiles};
+use self::waiting::{Answer, Waiting, WaitingFiles};
 use super::agents::rules_of;
 use super::completions::random_id;
 use super::idempotency::no_turn;
-use super::{Front, beside_turns, json_reply};
+use super::{Front, json_reply};
 use crate::access::Admission;
 use crate::http_server::Reply;
 
@@ -88,6 +89,11 @@ impl Caller {
             )
         })
     }
+
+    /// Returns the questions of a session, if there are any.
+    fn waiting_in(&self, session: Uuid) -> Result<Option<Waiting>, ApiFailure> {
+        self.waiting()?.read(session).map_err(|error| ApiFailure::not_read(&error))
+    }
 }
 
 /// Returns the name of a principal as the owner of sessions in a database.
@@ -101,11 +107,6 @@ fn owner_of(principal: &Principal) -> &str {
 /// Returns an error of `/api`.
 pub(super) fn refused(status: StatusCode, code: &'static str, message: String) -> Reply {
     ApiFailure::new(status, code, message).reply()
-}
-
-/// Runs work that waits for the disk beside the other requests.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiFailure> {
-    beside_turns(work).await.ok_or_else(ApiFailure::crashed)
 }
 
 impl Front {
@@ -159,10 +160,8 @@ impl Front {
                     (Arc::clone(self), caller.clone(), parts.clone(), body.clone());
                 let work = move || front.api_of_files(&caller, &parts, &body);
                 match action {
-                    Action::ImportSession | Action::ExportSession => {
-                        self.heavy_work.run(work).await.ok_or_else(ApiFailure::crashed)?
-                    }
-                    _ => blocking(work).await?,
+                    Action::ImportSession | Action::ExportSession => self.heavy_sessions.run(work).await?,
+                    _ => self.session_work.run(work).await?,
                 }
             }
         }
@@ -181,7 +180,7 @@ impl Front {
         let kind = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let session = || first.parse::<Uuid>().map_err(|_| ApiFailure::not_found());
         match route.action {
-            Action::ListApprovals => Ok(self.approvals(caller)),
+            Action::ListApprovals => self.approvals(caller),
             Action::AnswerApproval => self.answer_approval(caller, first, body),
             Action::Compare | Action::TakeAnswer if self.replicas.is_some() => {
                 Err(ApiFailure::store_unsupported("comparisons"))
@@ -224,11 +223,13 @@ impl Front {
         json_reply(StatusCode::OK, &body)
     }
 
-    fn approvals(&self, caller: &Caller) -> Reply {
-        let Ok(files) = caller.waiting() else { return json_reply(StatusCode::OK, &json!({ "items": [] })) };
+    fn approvals(&self, caller: &Caller) -> Result<Reply, ApiFailure> {
+        let Ok(files) = caller.waiting() else {
+            return Ok(json_reply(StatusCode::OK, &json!({ "items": [] })));
+        };
         let (mut items, mut seen): (Vec<Value>, _) = (Vec::new(), HashSet::new());
-        for session in files.sessions() {
-            let Some(waiting) = files.read(session) else { continue };
+        for session in files.sessions().map_err(|error| ApiFailure::not_read(&error))? {
+            let Some(waiting) = files.read_if_possible(session) else { continue };
             let summary = saved::store(&caller.world).and_then(|store| store.summary(session).ok());
             let (name, words) = summary.map(|one| (one.metadata.name, one.words)).unwrap_or_default();
             // Equal calls of a comparison are asked about once.
@@ -243,7 +244,7 @@ impl Front {
                 item
             }));
         }
-        json_reply(StatusCode::OK, &json!({ "items": items }))
+        Ok(json_reply(StatusCode::OK, &json!({ "items": items })))
     }
 
     fn answer_approval(
@@ -320,3 +321,5 @@ pub(super) type SessionRules = HashMap<(Principal, Uuid), Rules>;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(super) use self::tests::{front_with, shared_files::SharedFiles};

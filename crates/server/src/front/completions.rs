@@ -108,6 +108,7 @@ impl Front {
             wires,
             world,
             start: Start::Transcript(transcript),
+            durable: false,
             said: Vec::new(),
             attachments: attachments.into_iter().map(|one| one.bytes).collect(),
             contents: None,

@@ -230,6 +230,7 @@ impl Front {
                     wires: agent.wires.clone(),
                     world,
                     start: Start::Transcript(transcript),
+                    durable: false,
                     said: Vec::new(),
                     attachments: request.conversation.attachments.into_iter().map(|one| one.bytes).collect(),
                     contents,

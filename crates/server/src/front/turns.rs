@@ -1,7 +1,8 @@
 //! Turns of all clients: a bounded number at once, each with its own session, settings and approver.
 //!
 //! A turn is not tied to the request that began it: it goes on if its client leaves, unless [`TurnJob::left`] ends it. Turns
-//! are not `Send`, so they run on the task of [`TurnQueue::run`], and requests hand them over through a queue.
+//! are not `Send`, so they run on the task of [`TurnQueue::run`], and requests hand them over through a queue. A turn whose
+//! session is in a database has a thread instead: it waits for statements on that thread, and holds up nothing else.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use converse_host::context::RunContext;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
 use converse_host::routes::Wires;
+use converse_host::runtime::denied;
 use converse_host::settings::Settings;
 use converse_host::turn::sessions;
 use converse_host::wiring::Connected;
@@ -23,10 +25,12 @@ use converse_session::{Contents, Uuid, digests};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, LocalBoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::SendError;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::by_hand::CallJob;
@@ -45,6 +49,8 @@ pub(crate) struct TurnJob {
     /// The directories of the principal.
     pub(crate) world: Arc<World>,
     pub(crate) start: Start,
+    /// Whether the user's message is on disk before the observer learns of it.
+    pub(crate) durable: bool,
     /// Messages of this turn; none to continue with invocations that wait.
     pub(crate) said: Vec<Canister>,
     /// Bytes that the messages refer to.
@@ -159,12 +165,12 @@ pub struct TurnQueue {
 }
 
 /// What all turns share.
-#[derive(Debug, Clone, Copy)]
-pub struct TurnParts<'h> {
-    pub context: &'h RunContext,
-    pub connected: &'h Connected,
+#[derive(Debug, Clone)]
+pub struct TurnParts {
+    pub context: Arc<RunContext>,
+    pub connected: Arc<Connected>,
     /// Where servers put pictures and other bytes.
-    pub contents: &'h Kept,
+    pub contents: Kept,
 }
 
 impl TurnQueue {
@@ -180,7 +186,7 @@ impl TurnQueue {
 
     /// Runs turns until `stop`, and then for at most `drain` those that have a place, begun or not. What still runs then is
     /// interrupted, which its session records.
-    pub async fn run(mut self, parts: TurnParts<'_>, stop: CancellationToken, drain: Duration) {
+    pub async fn run(mut self, parts: TurnParts, stop: CancellationToken, drain: Duration) {
         let mut running: FuturesUnordered<LocalBoxFuture<'_, ()>> = FuturesUnordered::new();
         let interrupts = CancellationToken::new();
         let end = async {
@@ -194,10 +200,14 @@ impl TurnQueue {
             tokio::select! {
                 job = self.jobs.recv() => match job {
                     Some(Job::Turn(job)) => {
-                        running.push(guarded(parts, job, interrupts.child_token()).boxed_local());
+                        let stop = interrupts.child_token();
+                        running.push(match job.waits_for_a_database() {
+                            true => on_a_thread(parts.clone(), job, stop).boxed_local(),
+                            false => guarded(&parts, job, stop).boxed_local(),
+                        });
                     }
                     Some(Job::Call(job)) => {
-                        running.push(job.run(parts.context, interrupts.child_token()).boxed_local());
+                        running.push(job.run(&parts.context, interrupts.child_token()).boxed_local());
                     }
                     None => break,
                 },
@@ -218,8 +228,40 @@ async fn all_back(places: &Semaphore, most: u32, stop: &CancellationToken) {
     let _ = places.acquire_many(most).await;
 }
 
+impl TurnJob {
+    fn waits_for_a_database(&self) -> bool {
+        self.world.database.is_some() && !matches!(self.start, Start::Transcript(_))
+    }
+}
+
+/// Stack of the thread of a turn: that of the first thread.
+const STACK: usize = 8 * 1024 * 1024;
+
+/// Runs a turn on a thread of its own. Its place bounds the threads.
+async fn on_a_thread(parts: TurnParts, job: Box<TurnJob>, stop: CancellationToken) {
+    let (done, ended) = oneshot::channel::<()>();
+    let waiting = Arc::new(Mutex::new(Some(job)));
+    let (runtime, taken) = (Handle::current(), Arc::clone(&waiting));
+    let turn = move || {
+        let _done = done;
+        let job = taken.lock().take();
+        if let Some(job) = job {
+            runtime.block_on(guarded(&parts, job, stop));
+        }
+    };
+    match std::thread::Builder::new().name("turn".to_owned()).stack_size(STACK).spawn(turn) {
+        Ok(_) => drop(ended.await),
+        Err(error) => {
+            let job = waiting.lock().take();
+            if let Some(mut job) = job {
+                job.observer.ended(Err(denied("turn", &error)));
+            }
+        }
+    }
+}
+
 /// Runs a turn; one that panics fails alone.
-async fn guarded(parts: TurnParts<'_>, mut job: Box<TurnJob>, stop: CancellationToken) {
+async fn guarded(parts: &TurnParts, mut job: Box<TurnJob>, stop: CancellationToken) {
     let mut observer = std::mem::replace(&mut job.observer, Box::new(Nobody));
     let interrupt = job.interrupt.clone();
     let ended = {
@@ -251,11 +293,7 @@ impl Observer for Nobody {
 }
 
 /// The job stays in its box, and what begins the turn in functions of its own, so that the state of a turn is small.
-async fn turn(
-    parts: TurnParts<'_>,
-    mut job: Box<TurnJob>,
-    observer: &mut dyn Observer,
-) -> Result<(), Failure> {
+async fn turn(parts: &TurnParts, mut job: Box<TurnJob>, observer: &mut dyn Observer) -> Result<(), Failure> {
     let TurnParts { context, connected, contents: shared } = parts;
     let said = std::mem::take(&mut job.said);
     let contents = Kept::over(shared);
@@ -265,7 +303,7 @@ async fn turn(
     let host = HostParts { world, context, settings, connected, contents: &contents, interrupt };
     let conversation = host.conversation().approver(SharedApprover(Arc::clone(&job.approver)));
     let conversation = conversation.roster(&roster).wires(job.wires.clone()).caller(roster.caller());
-    let mut conversation = conversation.can_take_back(false).resume(history);
+    let mut conversation = conversation.can_take_back(false).durable(job.durable).resume(history);
     let mut turn = conversation.say(said);
     while let Some(event) = turn.next().await {
         if let (Event::Appended(canister), Some(session)) = (&event, &session) {

@@ -83,6 +83,13 @@ pub trait Records: fmt::Debug + Send + Sync {
     /// It may not be removed.
     fn remove(&self, kind: RecordKind, key: &str) -> io::Result<()>;
 
+    /// Removes a value if it is still `old`, as [`Records::update`] replaces one; returns whether it was.
+    ///
+    /// # Errors
+    ///
+    /// It may not be removed.
+    fn remove_known(&self, kind: RecordKind, key: &str, old: &[u8]) -> io::Result<bool>;
+
     /// Returns all keys of a kind, sorted.
     ///
     /// # Errors
@@ -186,6 +193,13 @@ impl Records for RecordFiles {
         remove(&self.path(kind, key))
     }
 
+    fn remove_known(&self, kind: RecordKind, key: &str, old: &[u8]) -> io::Result<bool> {
+        if self.get(kind, key)?.as_deref() != Some(old) {
+            return Ok(false);
+        }
+        self.remove(kind, key).map(|()| true)
+    }
+
     fn keys(&self, kind: RecordKind) -> io::Result<Vec<String>> {
         let entries = self.entries(kind).into_iter();
         let kept = entries.filter(|(_, metadata)| !is_too_old(kind, metadata));
@@ -238,5 +252,8 @@ mod tests {
         files.remove(KEY, "a").unwrap();
         files.put(RecordKind::Waiting, "b", b"asked").unwrap();
         assert_eq!(files.keys(RecordKind::Waiting).unwrap(), ["b"]);
+        assert!(!files.remove_known(RecordKind::Waiting, "b", b"another").unwrap());
+        assert!(files.remove_known(RecordKind::Waiting, "b", b"asked").unwrap());
+        assert!(!files.remove_known(RecordKind::Waiting, "b", b"asked").unwrap());
     }
 }

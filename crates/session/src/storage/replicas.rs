@@ -21,8 +21,8 @@ pub enum News {
     Grown { owner: String, session: Uuid },
     /// A turn began or ended, a question was asked or answered, or the session was deleted.
     Changed { owner: String, session: Uuid },
-    /// The turn of a session, which this process runs, is to be cancelled.
-    Cancelled { owner: String, session: Uuid },
+    /// This turn of a session, if this process still runs it, is to be cancelled.
+    Cancelled { owner: String, session: Uuid, run: String },
     /// The process that ran the turn of this session is gone, and its lease with it.
     Lost { owner: String, session: Uuid, process: Uuid },
 }
@@ -37,6 +37,15 @@ pub struct SharedTurn {
     pub began: Option<usize>,
     /// How it ended, in the form in which [`Replicas::end`] got it.
     pub ending: Option<String>,
+}
+
+/// A session with questions, answered or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingSession {
+    pub owner: String,
+    pub session: Uuid,
+    /// Another one after each change of the questions or their answers.
+    pub version: i64,
 }
 
 /// What servers share. All methods but [`Replicas::announce`], [`Replicas::news`] and [`Replicas::is_connected`] wait for
@@ -119,10 +128,10 @@ pub trait Replicas: fmt::Debug + Send + Sync {
     /// It may not be given back, and ends without a text.
     fn give_back(&self, session: Uuid, to: Uuid) -> io::Result<()>;
 
-    /// Returns the owners of questions that wait.
+    /// Returns the questions that wait while no turn runs in their session, with one statement.
     ///
     /// # Errors
     ///
     /// They cannot be listed.
-    fn waiting_owners(&self) -> io::Result<Vec<String>>;
+    fn waiting(&self) -> io::Result<Vec<WaitingSession>>;
 }

@@ -3,28 +3,33 @@
 //! An answer is saved only if its turn can continue, and kept until the turn has used it. So a crash loses no answer: at
 //! the next start the turn continues.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::sync::Arc;
+use std::time::Duration;
 
 use converse_gateway::Principal;
 use converse_host::turn::sessions;
 use converse_host::world::World;
-use converse_session::Uuid;
+use converse_session::storage::WaitingSession;
+use converse_session::{SessionError, Uuid};
 use serde_json::json;
 
+use super::Caller;
 use super::comparisons::Comparison;
 use super::failure::ApiFailure;
 use super::others::principal_of;
 use super::runs::{Client, NewTurn, used_model};
 use super::waiting::{Answer, Waiting, WaitingFiles};
-use super::{Caller, blocking};
 use crate::access::Admission;
 use crate::front::Front;
 use crate::front::turns::Place;
 
 /// Attempts to save answers while other servers save some too.
 const MAX_TRIES: usize = 16;
+
+/// Time between two looks for sessions in the database that were answered: one statement.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(10);
 
 /// How many of the open questions must be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,11 +43,10 @@ impl Front {
     pub(super) fn comparison_of(
         &self,
         caller: &Caller,
-        files: &WaitingFiles,
-        session: Uuid,
+        waiting: Option<&Waiting>,
     ) -> Option<Arc<Comparison>> {
-        let id = files.read(session)?.comparison?;
-        Some(self.comparisons.of(&caller.principal, &id))
+        let id = waiting?.comparison.as_ref()?;
+        Some(self.comparisons.of(&caller.principal, id))
     }
 
     /// Tells clients that a question was answered.
@@ -86,9 +90,11 @@ impl Front {
         answers: BTreeMap<String, Answer>,
         wanted: Wanted,
     ) -> Result<Option<usize>, ApiFailure> {
-        let comparison = self.comparison_of(caller, files, session);
+        let asked = caller.waiting_in(session)?;
+        let comparison = self.comparison_of(caller, asked.as_ref());
         let mut state = comparison.as_ref().map(|comparison| comparison.state());
-        let (mut waiting, before) = files.known(session).ok_or_else(ApiFailure::not_found)?;
+        let known = files.known(session).map_err(|error| ApiFailure::not_read(&error))?;
+        let (mut waiting, before) = known.ok_or_else(ApiFailure::not_found)?;
         let is_asked = |id: &String| waiting.interrupts.iter().any(|one| one["id"] == id.as_str());
         if !answers.keys().all(is_asked) {
             return Err(ApiFailure::not_found());
@@ -145,8 +151,9 @@ impl Front {
         session: Uuid,
         place: Place,
     ) -> Result<(), ApiFailure> {
-        let files = caller.waiting()?;
-        let props = files.read(session).and_then(|waiting| waiting.props).unwrap_or_default();
+        let waiting = caller.waiting_in(session)?;
+        let comparison = self.comparison_of(caller, waiting.as_ref());
+        let props = waiting.and_then(|waiting| waiting.props).unwrap_or_default();
         let turn = NewTurn {
             session,
             is_new: false,
@@ -154,7 +161,7 @@ impl Front {
             question: None,
             attachments: Vec::new(),
             props,
-            comparison: self.comparison_of(caller, &files, session),
+            comparison,
             place,
         };
         self.begin_turn(caller, turn, Client::Nobody)
@@ -165,44 +172,59 @@ impl Front {
         let (front, caller) = (Arc::clone(self), caller.clone());
         let later = async move {
             let Some(place) = front.turns.place_when_free().await else { return };
-            let continued = blocking(move || front.continue_turn(&caller, session, place)).await;
-            if let Err(error) | Ok(Err(error)) = continued {
+            let one = Arc::clone(&front);
+            let continued = front.session_work.run(move || one.continue_turn(&caller, session, place)).await;
+            if let Err(error) = continued.map_err(ApiFailure::from).flatten() {
                 tracing::debug!("a session did not continue: {error:?}");
             }
         };
         tokio::runtime::Handle::current().spawn(later);
     }
 
-    /// Continues the sessions whose questions were all answered when the server ended. Called once, when turns can run.
+    /// Continues the sessions whose questions are all answered, and whose server ended before their turns could continue.
+    /// Begun when turns can run; does not end. Of several servers another one may end at any time, so they look again.
     pub async fn continue_answered(self: &Arc<Self>) {
-        if !self.options.api {
-            return;
+        while self.options.api {
+            self.continue_answered_now().await;
+            if self.replicas.is_none() {
+                break;
+            }
+            tokio::time::sleep(BETWEEN_LOOKS).await;
         }
+        std::future::pending().await
+    }
+
+    pub(super) async fn continue_answered_now(self: &Arc<Self>) {
         let front = Arc::clone(self);
-        let Ok(found) = blocking(move || front.answered_sessions()).await else { return };
+        let Ok(found) = self.session_work.run(move || front.answered_sessions()).await else { return };
         found.iter().for_each(|(caller, session)| self.continue_later(caller, *session));
     }
 
     /// Returns the sessions of all principals that wait for nothing but their turn.
     fn answered_sessions(&self) -> Vec<(Caller, Uuid)> {
-        let mut found = Vec::new();
-        for principal in self.principals() {
-            let caller = self.caller_of(principal);
-            let (Ok(files), Ok(store)) = (caller.waiting(), sessions::required(&caller.world)) else {
-                continue;
+        let Some(replicas) = &self.replicas else {
+            let callers = self.principals().into_iter().map(|principal| self.caller_of(principal));
+            let of = |caller: Caller| {
+                let sessions = caller.waiting().map(|files| files.sessions().unwrap_or_default());
+                sessions.unwrap_or_default().into_iter().map(move |session| (caller.clone(), session))
             };
-            for session in files.sessions() {
-                if files.read(session).is_none_or(|waiting| waiting.open() > 0) {
-                    continue;
-                }
-                match store.read_waiting(session) {
-                    Ok(loaded) if !loaded.transcript.open().is_empty() => {
-                        found.push((caller.clone(), session))
-                    }
-                    // The turn had continued.
-                    Ok(_) => files.remove(session),
-                    Err(error) => tracing::warn!(%error, "a session does not continue"),
-                }
+            let answered = |(caller, session): &(Caller, Uuid)| waits_for(caller, *session) == WaitsFor::Turn;
+            return callers.flat_map(of).filter(answered).collect();
+        };
+        let waiting = replicas.waiting().inspect_err(|error| tracing::warn!(%error, "no session continues"));
+        let waiting = waiting.unwrap_or_default();
+        let mut looks = self.looks.lock();
+        looks.keep(&waiting);
+        let mut found = Vec::new();
+        for one in &waiting {
+            if !looks.is_due(one) {
+                continue;
+            }
+            let caller = self.caller_of(principal_of(&one.owner));
+            let waits = waits_for(&caller, one.session);
+            looks.note(one, waits);
+            if waits == WaitsFor::Turn {
+                found.push((caller, one.session));
             }
         }
         found
@@ -214,18 +236,110 @@ impl Front {
         Caller { admission: Admission::of(principal.clone()), principal, world }
     }
 
-    /// Returns all principals that have a directory, or questions in the database.
+    /// Returns all principals that have a directory.
     fn principals(&self) -> Vec<Principal> {
-        if let Some(replicas) = &self.replicas {
-            let owners = replicas.waiting_owners();
-            let owners = owners.inspect_err(|error| tracing::warn!(%error, "no session continues"));
-            return owners.unwrap_or_default().iter().map(|owner| principal_of(owner)).collect();
-        }
         let directory = self.world.data_dir().map(|dir| dir.join("principals"));
         let entries = directory.and_then(|dir| fs::read_dir(dir).ok()).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
         let is_digest = |name: &String| name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
         let others = names.filter(is_digest).map(|name| Principal::Other(name.into()));
         [Principal::Owner].into_iter().chain(others).collect()
+    }
+}
+
+/// What a session with questions waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WaitsFor {
+    Answers,
+    /// All answers are there.
+    Turn,
+    /// The turn had continued, or the session was deleted: the questions are removed.
+    Nothing,
+    /// It cannot be read now.
+    Unknown,
+}
+
+fn waits_for(caller: &Caller, session: Uuid) -> WaitsFor {
+    let (Ok(files), Ok(store)) = (caller.waiting(), sessions::required(&caller.world)) else {
+        return WaitsFor::Unknown;
+    };
+    let known = match files.known(session) {
+        Ok(Some(known)) => known,
+        Ok(None) => return WaitsFor::Nothing,
+        Err(error) => {
+            tracing::warn!(%error, "the questions of a session were not read");
+            return WaitsFor::Unknown;
+        }
+    };
+    match store.read_waiting(session) {
+        Ok(loaded) if loaded.transcript.open().is_empty() => {}
+        Ok(_) if known.0.open() > 0 => return WaitsFor::Answers,
+        Ok(_) => return WaitsFor::Turn,
+        Err(SessionError::NotFound(_)) => {}
+        Err(error) => {
+            tracing::warn!(%error, "a session does not continue");
+            return WaitsFor::Unknown;
+        }
+    }
+    // Not if they are others by now, of a turn that ran meanwhile.
+    files.remove_known(session, &known.1);
+    WaitsFor::Nothing
+}
+
+/// How often a session is continued, or read in vain, until its questions change. A turn that cannot begin would else be
+/// tried for ever.
+const MAX_LOOKS: u32 = 5;
+
+/// What is known of the questions in a database, so that each version of them is read once while a person is asked.
+#[derive(Debug, Default)]
+pub(in crate::front) struct Looks(HashMap<Uuid, Look>);
+
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    version: i64,
+    /// Attempts that are left.
+    left: u32,
+}
+
+impl Looks {
+    /// Forgets all other sessions.
+    fn keep(&mut self, waiting: &[WaitingSession]) {
+        let listed: HashSet<Uuid> = waiting.iter().map(|one| one.session).collect();
+        self.0.retain(|session, _| listed.contains(session));
+    }
+
+    fn is_due(&self, one: &WaitingSession) -> bool {
+        self.0.get(&one.session).is_none_or(|look| look.version != one.version || look.left > 0)
+    }
+
+    fn note(&mut self, one: &WaitingSession, waits: WaitsFor) {
+        let before = self.0.get(&one.session).filter(|look| look.version == one.version);
+        let left = match waits {
+            WaitsFor::Answers => 0,
+            _ => before.map_or(MAX_LOOKS, |look| look.left).saturating_sub(1),
+        };
+        self.0.insert(one.session, Look { version: one.version, left });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_are_read_once_until_they_change_and_a_turn_is_tried_some_times() {
+        let (mut looks, session) = (Looks::default(), Uuid::from_u128(1));
+        let at = |version| WaitingSession { owner: String::new(), session, version };
+        assert!(looks.is_due(&at(1)));
+        looks.note(&at(1), WaitsFor::Answers);
+        assert!(!looks.is_due(&at(1)) && looks.is_due(&at(2)), "it was answered");
+        let mut tries = 0;
+        while looks.is_due(&at(2)) && tries < 100 {
+            looks.note(&at(2), WaitsFor::Turn);
+            tries += 1;
+        }
+        assert_eq!(tries, MAX_LOOKS);
+        looks.keep(&[]);
+        assert!(looks.0.is_empty());
     }
 }

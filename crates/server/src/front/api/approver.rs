@@ -18,13 +18,15 @@ use serde_json::{Map, Value, json};
 
 use super::comparisons::Comparison;
 use super::runs::Props;
-use super::waiting::{Answer, Choice, Waiting, WaitingFiles};
+use super::waiting::{Answer, Choice, TurnQuestions, Waiting};
 use crate::front::question::question_digest;
 
 /// Writes questions down, and answers them with what was answered.
 pub(super) struct LaterApprover {
     session: Uuid,
-    files: WaitingFiles,
+    questions: TurnQuestions,
+    /// Those that the turn continues with. They are read once, before it begins: a reading that fails later denies nothing.
+    answers: BTreeMap<String, Answer>,
     memory: Memory,
     props: Props,
     comparison: Option<Arc<Comparison>>,
@@ -33,8 +35,14 @@ pub(super) struct LaterApprover {
 }
 
 impl LaterApprover {
-    pub(super) fn new(session: Uuid, files: WaitingFiles, memory: Memory, props: Props) -> Self {
-        Self { session, files, memory, props, comparison: None, asked: Arc::default() }
+    pub(super) fn new(session: Uuid, questions: TurnQuestions, memory: Memory, props: Props) -> Self {
+        let (answers, asked) = (BTreeMap::new(), Arc::default());
+        Self { session, questions, answers, memory, props, comparison: None, asked }
+    }
+
+    /// For a turn that continues after its questions were answered.
+    pub(super) fn answered(self, answers: BTreeMap<String, Answer>) -> Self {
+        Self { answers, ..self }
     }
 
     /// For a turn of a comparison: answers to equal questions of the others count.
@@ -163,7 +171,7 @@ fn place(rule: &str) -> Option<Value> {
 
 impl Approver for LaterApprover {
     fn decide<'a>(&'a self, pending: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>> {
-        let mut answers = self.files.read(self.session).map(|waiting| waiting.answers).unwrap_or_default();
+        let mut answers = self.answers.clone();
         if let Some(comparison) = &self.comparison {
             let mut state = comparison.state();
             for one in pending {
@@ -186,7 +194,7 @@ impl Approver for LaterApprover {
     }
 
     fn postpones(&self, pending: &[Pending]) -> bool {
-        let mut answers = self.files.read(self.session).unwrap_or_default().answers;
+        let mut answers = self.answers.clone();
         answers.retain(|id, _| pending.iter().any(|pending| self.id(pending) == *id));
         let interrupts: Vec<Value> = pending.iter().map(|pending| self.interrupt(pending)).collect();
         let mut waiting = Waiting {
@@ -210,7 +218,7 @@ impl Approver for LaterApprover {
         if waiting.open() == 0 {
             return false;
         }
-        if let Err(error) = self.files.write(self.session, &waiting) {
+        if let Err(error) = self.questions.replace(&waiting) {
             tracing::warn!(%error, "questions could not be written down, so they are refused");
             return false;
         }

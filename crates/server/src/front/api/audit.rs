@@ -27,7 +27,7 @@ impl Front {
             let verified = before.is_none().then(|| verify(None, None, &world)).transpose();
             (records(&path, before, session.as_deref(), PAGE), verified)
         });
-        let (items, verified) = read.await.ok_or_else(ApiFailure::crashed)?;
+        let (items, verified) = read.await?;
         let unreadable = |error: std::io::Error| {
             ApiFailure::new(StatusCode::INTERNAL_SERVER_ERROR, "audit-unreadable", error.to_string())
         };

@@ -8,8 +8,9 @@ use bytes::Bytes;
 use converse_gateway::Principal;
 use converse_host::interrupt::Interrupt;
 use converse_session::Uuid;
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use serde_json::Value;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::narrator::{Batch, Position};
@@ -22,6 +23,20 @@ const MAX_KEPT: usize = 8 * 1024 * 1024;
 const LATE: Duration = Duration::from_secs(60);
 
 pub(super) type SharedChannel = Arc<Mutex<Channel>>;
+
+/// Time for a turn that has ended at the other servers to end here.
+const ENDING: Duration = Duration::from_secs(10);
+
+/// Returns the stage of a session without a turn. One that has ended at the other servers (`is_over`) ends here in a moment,
+/// for which this thread waits.
+pub(super) fn free(channel: &SharedChannel, is_over: bool) -> Option<Stage> {
+    let mut channel = channel.lock();
+    if is_over {
+        let ended = Arc::clone(&channel.ended);
+        ended.wait_while_for(&mut channel, |channel| channel.turn.is_some(), ENDING);
+    }
+    channel.turn.is_none().then(|| channel.stage())
+}
 
 /// All sessions that somebody follows or in which a turn runs.
 #[derive(Debug, Default)]
@@ -36,6 +51,12 @@ pub(super) struct Channel {
     pub(super) turn: Option<RunningTurn>,
     /// How often [`Stage`] has changed.
     changes: u64,
+    /// Tells requests that [`Stage`] has changed.
+    changed: Arc<Notify>,
+    /// Tells threads that the turn has ended.
+    ended: Arc<Condvar>,
+    /// Another server has written the session while a turn seemed to run here.
+    missed: bool,
     /// The last event of the last turn, and when it came.
     last: Option<(Instant, Value)>,
     log: Vec<Batch>,
@@ -60,6 +81,8 @@ pub(super) enum CatchingUp {
 /// A turn that runs.
 #[derive(Debug)]
 pub(super) struct RunningTurn {
+    /// The client's name for it.
+    pub(super) run: String,
     pub(super) interrupt: Interrupt,
     /// Messages of the session when it began; `None` until it has read them.
     pub(super) began: Option<usize>,
@@ -132,24 +155,44 @@ impl Channel {
             turn.followed.cancel();
         }
         self.turn = Some(turn);
+        self.missed = false;
+        self.change();
+    }
+
+    fn change(&mut self) {
         self.changes += 1;
+        self.changed.notify_waiters();
+    }
+
+    /// Returns what resolves when a turn begins or ends, or has read the session.
+    pub(super) fn changed(&self) -> impl Future<Output = ()> + use<> {
+        let changed = Arc::clone(&self.changed).notified_owned();
+        async move { changed.await }
     }
 
     /// Notes how many messages the session had before the turn.
     pub(super) fn began(&mut self, messages: usize) {
         if let Some(turn) = &mut self.turn {
             turn.began = Some(messages);
-            self.changes += 1;
+            self.change();
         }
     }
 
-    /// Ends the turn. Its events are in the session, apart from the last one.
-    pub(super) fn end(&mut self, last: Value) {
+    /// Ends the turn. Its events are in the session, apart from the last one. Returns whether another server has written the
+    /// session meanwhile.
+    pub(super) fn end(&mut self, last: Value) -> bool {
         self.log.clear();
         self.bytes = 0;
         self.turn = None;
-        self.changes += 1;
+        self.change();
+        self.ended.notify_all();
         self.last = Some((Instant::now(), last));
+        std::mem::take(&mut self.missed)
+    }
+
+    /// Notes that another server has written the session.
+    pub(super) fn miss(&mut self) {
+        self.missed = self.turn.is_some();
     }
 
     pub(super) fn stage(&self) -> Stage {
@@ -240,13 +283,13 @@ impl Channels {
         everything.get(principal).is_some_and(|readers| readers.iter().any(|reader| !reader.is_closed()))
     }
 
-    /// Cancels the turn of a session that runs here; returns whether one does.
-    pub(super) fn cancel(&self, principal: &Principal, session: Uuid) -> bool {
+    /// Cancels the turn of a session that runs here, of this name if one is given; returns whether it does.
+    pub(super) fn cancel(&self, principal: &Principal, session: Uuid, run: Option<&str>) -> bool {
         let channel = self.sessions.lock().get(&(principal.clone(), session)).cloned();
         let Some(channel) = channel else { return false };
         let channel = channel.lock();
-        channel.turn.iter().for_each(|turn| turn.interrupt.tell(2));
-        channel.turn.is_some()
+        let meant = channel.turn.as_ref().filter(|turn| run.is_none_or(|run| turn.run == run));
+        meant.inspect(|turn| turn.interrupt.tell(2)).is_some()
     }
 
     /// Tells everybody of a principal.
@@ -263,6 +306,18 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+
+    #[test]
+    fn a_turn_that_began_after_a_cancelled_one_goes_on() {
+        let (channels, session, owner) = (Channels::default(), Uuid::from_u128(1), Principal::Owner);
+        let interrupt = Interrupt::default();
+        let (run, followed) = ("second".to_owned(), CancellationToken::new());
+        let turn = RunningTurn { run, interrupt: interrupt.clone(), began: None, followed };
+        channels.of(&owner, session).lock().begin(turn);
+        assert!(!channels.cancel(&owner, session, Some("first")) && !interrupt.token.is_cancelled());
+        assert!(channels.cancel(&owner, session, Some("second")) && interrupt.token.is_cancelled());
+        assert!(channels.cancel(&owner, session, None));
+    }
 
     #[test]
     fn a_session_is_read_again_if_a_turn_began_or_ended_meanwhile() {

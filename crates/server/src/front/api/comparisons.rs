@@ -262,8 +262,10 @@ impl Front {
     ) {
         let (comparison, question, answer) = answered;
         state.answers.insert(question.to_owned(), answer.clone());
-        for other in files.sessions() {
-            let Some(mut waiting) = files.read(other) else { continue };
+        let others =
+            files.sessions().inspect_err(|error| tracing::warn!(%error, "only one session is answered"));
+        for other in others.unwrap_or_default() {
+            let Some(mut waiting) = files.read_if_possible(other) else { continue };
             let is_equal = |id: &&String| waiting.questions.get(*id).is_some_and(|one| one == question);
             let equal = waiting.open_ids().find(is_equal).cloned();
             let Some(id) = equal.filter(|_| waiting.comparison.as_deref() == Some(comparison)) else {

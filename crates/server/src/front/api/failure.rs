@@ -5,6 +5,7 @@ use http::header::RETRY_AFTER;
 use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
+use crate::front::heavy_work::Undone;
 use crate::http_server::{Reply, reply};
 
 /// Why a request is not answered as asked.
@@ -45,6 +46,11 @@ impl ApiFailure {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "not-kept", message)
     }
 
+    pub(super) fn not_read(error: &std::io::Error) -> Self {
+        let message = format!("the questions of the session were not read: {error}");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "not-read", message)
+    }
+
     /// A call waits for a person. `approval` describes it as in the list of approvals.
     pub(super) fn needs_approval(message: impl Into<String>, approval: Value) -> Self {
         Self { approval: Some(Box::new(approval)), ..Self::conflict("needs-approval", message) }
@@ -62,6 +68,11 @@ impl ApiFailure {
         self.code == "busy"
     }
 
+    /// Returns whether the same may succeed later, without a change of what was asked.
+    pub(super) fn may_pass(&self) -> bool {
+        self.status.is_server_error() || self.is_busy()
+    }
+
     /// The sessions are in a database, and this needs files.
     pub(super) fn store_unsupported(what: &str) -> Self {
         let message = format!("{what} are not available while sessions are kept in a database");
@@ -72,6 +83,12 @@ impl ApiFailure {
     pub(super) fn no_database(error: &std::io::Error) -> Self {
         let message = format!("the database of the sessions: {error}");
         Self { retry_after: true, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "no-database", message) }
+    }
+
+    /// Other requests wait for the database, and nobody knows for how long.
+    fn no_place() -> Self {
+        let message = "too many requests wait for sessions";
+        Self { retry_after: true, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", message) }
     }
 
     /// Too much is going on; the client may try again.
@@ -98,6 +115,15 @@ impl ApiFailure {
             reply.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
         reply
+    }
+}
+
+impl From<Undone> for ApiFailure {
+    fn from(undone: Undone) -> Self {
+        match undone {
+            Undone::NoPlace => Self::no_place(),
+            Undone::Crashed => Self::crashed(),
+        }
     }
 }
 

@@ -60,8 +60,8 @@ impl Front {
 
     async fn folded(&self, caller: &Caller, mut folding: Folding) -> Result<Folding, ApiFailure> {
         let Some(store) = sessions::store(&caller.world) else { return Ok(folding) };
-        let folded = self.heavy_work.run(move || folding.read_all(&store).map(|()| folding)).await;
-        Ok(folded.ok_or_else(ApiFailure::crashed)??)
+        let folded = self.heavy_sessions.run(move || folding.read_all(&store).map(|()| folding)).await;
+        Ok(folded??)
     }
 
     fn invocation(&self, place: Cursor, mut call: ListedCall) -> Value {

@@ -10,18 +10,21 @@ use converse_canister::InvocationId;
 use converse_host::turn::sessions;
 use converse_session::{Store, Uuid};
 use serde_json::Value;
+use tokio::time::timeout;
 
+use super::Caller;
 use super::channel::Stage;
 use super::failure::ApiFailure;
 use super::message::Markdown;
 use super::narrator::{Position, missed, missed_end};
-use super::{Caller, blocking};
 use crate::front::Front;
 use crate::front::body::{EventBody, EventSender, StreamPlace, event_channel, event_stream};
 use crate::http_server::Reply;
 
-/// Time until a client looks again at a turn that is about to begin.
-const BEGINNING: Duration = Duration::from_millis(5);
+/// Time for a turn to read its session, while a client that follows it waits.
+const BEGINNING: Duration = Duration::from_secs(30);
+/// Readings of a session until no turn began or ended meanwhile.
+const MAX_READINGS: usize = 64;
 
 impl Front {
     pub(super) fn api_stream(&self, caller: &Caller) -> Result<Option<StreamPlace>, ApiFailure> {
@@ -60,31 +63,36 @@ impl Front {
         if !is_running && self.replicas.is_none() {
             // Also the check that the session exists.
             let store = store.clone();
-            blocking(move || store.metadata(session)).await??;
+            self.session_work.run(move || store.metadata(session)).await??;
         }
         // A session that is read while a turn begins or ends lacks a part.
+        let mut left = MAX_READINGS;
         let (earlier, mut channel) = loop {
+            left = left.checked_sub(1).ok_or_else(ApiFailure::busy)?;
             if self.follow_elsewhere(caller, session, (after, &sender)).await? {
                 return Ok(event_stream(body));
             }
-            let (stage, last) = {
+            let (stage, last, changed) = {
                 let channel = channel.lock();
-                (channel.stage(), channel.last())
+                (channel.stage(), channel.last(), channel.changed())
             };
             if self.replicas.is_some() && stage.began.is_none() {
                 // The turn is about to read the session, or has ended meanwhile.
-                tokio::time::sleep(BEGINNING).await;
+                if stage.is_running {
+                    timeout(BEGINNING, changed).await.map_err(|_| ApiFailure::busy())?;
+                }
                 continue;
             }
             let earlier = match after {
                 Some(position) => {
-                    let waiting = caller.waiting()?.read(session).filter(|waiting| waiting.open() > 0);
-                    let interrupts = waiting.map(|waiting| waiting.interrupts);
-                    let interrupts = interrupts.unwrap_or_default();
-                    let earlier =
-                        Earlier { session, position, stage, last, interrupts, markdown: self.markdown };
-                    let store = store.clone();
-                    blocking(move || earlier.events(&store)).await?
+                    let (store, caller, markdown) = (store.clone(), caller.clone(), self.markdown);
+                    let read = move || {
+                        let waiting = caller.waiting_in(session)?.filter(|waiting| waiting.open() > 0);
+                        let interrupts = waiting.map(|waiting| waiting.interrupts).unwrap_or_default();
+                        let earlier = Earlier { session, position, stage, last, interrupts, markdown };
+                        Ok::<_, ApiFailure>(earlier.events(&store))
+                    };
+                    self.session_work.run(read).await??
                 }
                 None => Vec::new(),
             };

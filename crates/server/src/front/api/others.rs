@@ -2,7 +2,9 @@
 //!
 //! A message of another server says only that there is more. Everything else is read from the session and its last turn.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
+use std::time::Duration;
 
 use converse_gateway::Principal;
 use converse_host::context::RunContext;
@@ -16,10 +18,13 @@ use super::channel::{CatchingUp, SharedChannel, Stage};
 use super::failure::ApiFailure;
 use super::narrator::{Position, last_event};
 use super::snapshot::{Seen, Snapshot};
-use super::{Caller, blocking, owner_of};
+use super::{Caller, owner_of};
+use crate::front::Front;
 use crate::front::body::EventSender;
-use crate::front::{Front, beside_turns};
 
+/// Time between two readings of a session that is followed, while they fail.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// Readings of a session until its turn was the same before and after.
 const MAX_READINGS: usize = 8;
 
@@ -39,7 +44,7 @@ impl Front {
         }
     }
 
-    fn heard(self: &Arc<Self>, news: News) {
+    pub(super) fn heard(self: &Arc<Self>, news: News) {
         match news {
             News::Anything => {
                 for (principal, session) in self.channels.all() {
@@ -52,12 +57,12 @@ impl Front {
                 self.catch_up_later(&principal, session);
                 self.pass_on_change(principal, session);
             }
-            News::Cancelled { owner, session } => {
-                self.channels.cancel(&principal_of(&owner), session);
+            News::Cancelled { owner, session, run } => {
+                self.channels.cancel(&principal_of(&owner), session, Some(&run));
             }
             News::Lost { owner, session, process } => {
                 let front = Arc::clone(self);
-                tokio::spawn(beside_turns(move || front.take_over_turn(&owner, session, process)));
+                self.later(move || front.take_over_turn(&owner, session, process));
             }
         }
     }
@@ -105,7 +110,7 @@ impl Front {
             let is_running = turn.as_ref().is_some_and(|turn| turn.is_running);
             let read = if is_running { store.read_running(session) } else { store.read_waiting(session) };
             let metadata = store.metadata(session);
-            let waiting = caller.waiting()?.read(session).filter(|waiting| waiting.open() > 0);
+            let waiting = caller.waiting_in(session)?.filter(|waiting| waiting.open() > 0);
             let now = turn_now()?;
             if now != turn {
                 turn = now;
@@ -139,7 +144,9 @@ impl Front {
     ) -> Result<bool, ApiFailure> {
         let Some(replicas) = &self.replicas else { return Ok(false) };
         let channel = self.channels.of(&caller.principal, session);
+        let mut left = MAX_READINGS;
         loop {
+            left = left.checked_sub(1).ok_or_else(ApiFailure::busy)?;
             let before = {
                 let channel = channel.lock();
                 (channel.stage(), channel.seen.clone())
@@ -148,7 +155,8 @@ impl Front {
                 return Ok(false);
             }
             let (front, one, shared) = (Arc::clone(self), caller.clone(), Arc::clone(replicas));
-            let snapshot = blocking(move || front.snapshot(&*shared, &one, session)).await??;
+            let read = move || front.snapshot(&*shared, &one, session);
+            let snapshot = self.session_work.run(read).await??;
             let mut channel = channel.lock();
             if (channel.stage(), &channel.seen) != (before.0, &before.1) {
                 continue;
@@ -169,7 +177,7 @@ impl Front {
     }
 
     /// Reads what another server has written into a session, if somebody follows it here.
-    fn catch_up_later(self: &Arc<Self>, principal: &Principal, session: Uuid) {
+    pub(super) fn catch_up_later(self: &Arc<Self>, principal: &Principal, session: Uuid) {
         let (Some(replicas), Some(channel)) =
             (self.replicas.clone(), self.channels.followed(principal, session))
         else {
@@ -184,19 +192,32 @@ impl Front {
             }
         }
         let (front, caller) = (Arc::clone(self), self.caller_of(principal.clone()));
-        tokio::spawn(beside_turns(move || {
+        tokio::spawn(async move {
+            let mut failures = 0;
             loop {
-                if let Err(failure) = front.catch_up(&*replicas, &caller, session, &channel) {
+                let one = (Arc::clone(&front), Arc::clone(&replicas), caller.clone(), Arc::clone(&channel));
+                let read = move || one.0.catch_up(&*one.1, &one.2, session, &one.3);
+                let read = front.session_work.run(read).await;
+                let failed = read.map_err(ApiFailure::from).flatten().inspect_err(|failure| {
                     tracing::debug!("a session that is followed was not read: {failure:?}");
+                });
+                // There may be no other message about what was not read.
+                let again = failed.is_err_and(|failure| failure.may_pass());
+                {
+                    let mut channel = channel.lock();
+                    let again = again && channel.reader().is_some();
+                    let is_over = channel.catching_up != CatchingUp::Again && !again;
+                    channel.catching_up = if is_over { CatchingUp::No } else { CatchingUp::Yes };
+                    if is_over {
+                        break;
+                    }
                 }
-                let mut channel = channel.lock();
-                let is_over = channel.catching_up != CatchingUp::Again;
-                channel.catching_up = if is_over { CatchingUp::No } else { CatchingUp::Yes };
-                if is_over {
-                    break;
+                failures = if again { failures + 1 } else { 0 };
+                if failures > 0 {
+                    tokio::time::sleep((FIRST_PAUSE * failures).min(LONGEST_PAUSE)).await;
                 }
             }
-        }));
+        });
     }
 
     fn catch_up(
@@ -206,7 +227,12 @@ impl Front {
         session: Uuid,
         channel: &SharedChannel,
     ) -> Result<(), ApiFailure> {
-        let Some(seen) = channel.lock().seen.clone() else { return Ok(()) };
+        let seen = {
+            let mut channel = channel.lock();
+            channel.miss();
+            channel.seen.clone()
+        };
+        let Some(seen) = seen else { return Ok(()) };
         let snapshot = self.snapshot(replicas, caller, session)?;
         let batches = snapshot.since(&seen);
         let mut channel = channel.lock();
@@ -245,7 +271,7 @@ impl Front {
             return;
         }
         let (front, caller) = (Arc::clone(self), self.caller_of(principal));
-        tokio::spawn(beside_turns(move || {
+        self.later(move || {
             let gone = sessions::store(&caller.world)
                 .is_some_and(|store| matches!(store.metadata(session), Err(SessionError::NotFound(_))));
             let is_running = front.is_running(&caller, session).unwrap_or_default();
@@ -254,7 +280,7 @@ impl Front {
                 let event = json!({ "type": "session", "id": id, "deleted": true });
                 return front.channels.tell(&caller.principal, &event);
             }
-            let waiting = caller.waiting().ok().and_then(|files| files.read(session));
+            let waiting = caller.waiting().ok().and_then(|files| files.read_if_possible(session));
             for interrupt in waiting.iter().flat_map(|waiting| &waiting.interrupts) {
                 if waiting.as_ref().is_some_and(|waiting| waiting.is_open(interrupt)) {
                     let event = json!({ "type": "approval", "id": interrupt["id"], "session": id });
@@ -262,12 +288,23 @@ impl Front {
                 }
             }
             front.tell_session(&caller, session, is_running);
-        }));
+        });
+    }
+
+    /// Works on a message of another server. Without a place it does not: a lost turn is found again by the next heartbeat,
+    /// and clients that follow a session do not depend on it.
+    fn later(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) {
+        let front = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Err(undone) = front.session_work.run(work).await {
+                tracing::warn!("a message of another server was not worked on: {undone:?}");
+            }
+        });
     }
 
     /// Takes over a turn whose server is gone: its session is repaired as after a crash, and can go on. Nothing is run
     /// again, unless all its questions were answered and nothing that they allow had begun.
-    fn take_over_turn(self: &Arc<Self>, owner: &str, session: Uuid, process: Uuid) {
+    pub(super) fn take_over_turn(self: &Arc<Self>, owner: &str, session: Uuid, process: Uuid) {
         let Some(replicas) = &self.replicas else { return };
         let caller = self.caller_of(principal_of(owner));
         match replicas.take_over(session, process) {
@@ -275,6 +312,11 @@ impl Front {
             Ok(false) => return,
             Err(error) => return tracing::warn!(%error, "the turn of a lost server was not taken over"),
         }
+        let give_back = || {
+            if let Err(error) = replicas.give_back(session, process) {
+                tracing::warn!(%error, "the turn of a lost server was not given back");
+            }
+        };
         let run = replicas.turn(owner, session).ok().flatten().map(|turn| turn.run).unwrap_or_default();
         let repaired = sessions::resume(session, &RunContext::new(&caller.world), &caller.world);
         let waits = match &repaired {
@@ -282,16 +324,19 @@ impl Front {
             Err(failure) => {
                 tracing::warn!("the session of a lost server was not repaired: {}", failure.message);
                 if may_be_repaired(&caller, session) {
-                    if let Err(error) = replicas.give_back(session, process) {
-                        tracing::warn!(%error, "the turn of a lost server was not given back");
-                    }
-                    return;
+                    return give_back();
                 }
                 false
             }
         };
         drop(repaired);
-        let waiting = caller.waiting().ok().and_then(|files| files.read(session)).filter(|_| waits);
+        let waiting = match caller.waiting().ok().map(|files| files.read(session)) {
+            Some(Err(error)) if waits && error.kind() != ErrorKind::InvalidData => {
+                tracing::warn!(%error, "the questions of a lost turn were not read");
+                return give_back();
+            }
+            read => read.and_then(Result::ok).flatten().filter(|_| waits),
+        };
         let is_answered = waiting.as_ref().is_some_and(|waiting| waiting.open() == 0);
         let interrupts: Vec<Value> =
             waiting.filter(|_| !is_answered).map(|waiting| waiting.interrupts).unwrap_or_default();

@@ -18,6 +18,7 @@ use super::channel::Channel;
 use super::comparisons::Comparison;
 use super::narrator::{Batch, Narrator, Position, last_event};
 use super::snapshot::Seen;
+use super::waiting::TurnQuestions;
 use crate::front::Front;
 use crate::front::body::EventSender;
 use crate::front::turns::Observer;
@@ -35,6 +36,7 @@ pub(super) struct RunObserver {
     /// The client that began the turn. Its stream ends with the turn.
     pub(super) own: Option<EventSender>,
     pub(super) continues: bool,
+    pub(super) questions: TurnQuestions,
     /// The client that waits until the turn is saved.
     pub(super) saved: Option<oneshot::Sender<Result<(), Failure>>>,
     pub(super) narrator: Option<Narrator>,
@@ -64,10 +66,18 @@ impl RunObserver {
     }
 
     /// Ends the turn among all servers, before anybody learns of its end.
-    fn end_for_all(&self, channel: &mut Channel, narrated: Option<Position>, last: &Value) {
-        let Some(replicas) = &self.front.replicas else { return };
-        if let Err(error) = replicas.end(self.session, &last.to_string()) {
+    fn end_for_all(&self, last: &Value) {
+        let ended =
+            self.front.replicas.as_ref().map(|replicas| replicas.end(self.session, &last.to_string()));
+        if let Some(Err(error)) = ended {
             tracing::warn!(%error, "the end of a turn was not noted");
+        }
+    }
+
+    /// Notes what clients have seen, for the turns of other servers.
+    fn note_seen(&self, channel: &mut Channel, narrated: Option<Position>) {
+        if self.front.replicas.is_none() {
+            return;
         }
         // A turn that has not begun has added nothing to what they have seen.
         let before = channel.seen.take().map(|seen| Position { ended: true, ..seen.position });
@@ -97,10 +107,12 @@ impl Observer for RunObserver {
         let messages = transcript.as_slice().len();
         if let Some(replicas) = &self.front.replicas {
             match replicas.began(self.session, messages) {
+                // Another question instead of an answer: what waited is refused. Not before the turn is known to be still ours.
+                Ok(true) if !self.continues => self.questions.remove(),
                 Ok(true) => {}
                 // Another server has taken it over, and has told its clients how it ended.
                 Ok(false) => {
-                    self.front.channels.cancel(&self.caller.principal, self.session);
+                    self.front.channels.cancel(&self.caller.principal, self.session, None);
                 }
                 Err(error) => tracing::debug!(%error, "the beginning of a turn was not noted"),
             }
@@ -143,17 +155,21 @@ impl Observer for RunObserver {
         let batch = self.narrator(0).ended(&last);
         if self.decided && asked.is_empty() {
             // Not before: after a crash, the answers are needed again until what they allow has begun.
-            let _ = self.caller.waiting().map(|files| files.remove(self.session));
+            self.questions.remove();
         }
         self.saved(ended.clone());
-        {
+        self.end_for_all(&last);
+        let missed = {
             // A client that has read the end can go on at once.
             let channel = Arc::clone(&self.channel);
             let mut channel = channel.lock();
             let narrated = self.narrator.as_ref().filter(|_| has_begun).map(Narrator::position);
-            self.end_for_all(&mut channel, narrated, &last);
+            self.note_seen(&mut channel, narrated);
             batch.iter().for_each(|batch| channel.publish(batch.clone()));
-            channel.end(last);
+            channel.end(last)
+        };
+        if missed {
+            self.front.catch_up_later(&self.caller.principal, self.session);
         }
         if let (Some(own), Some(batch)) = (self.own.take(), batch) {
             own.send(batch.bytes);
@@ -163,7 +179,7 @@ impl Observer for RunObserver {
             self.front.comparisons.ended(principal, &comparison, session);
         }
         // An equal question of another session may have been answered before this turn had ended.
-        let waiting = self.caller.waiting().ok().and_then(|files| files.read(session));
+        let waiting = self.caller.waiting().ok().and_then(|files| files.read_if_possible(session));
         if !asked.is_empty() && waiting.is_some_and(|waiting| waiting.open() == 0) {
             self.front.continue_later(&self.caller, session);
         }

@@ -20,15 +20,15 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::Caller;
 use super::answers::Wanted;
 use super::approver::LaterApprover;
-use super::channel::{RunningTurn, SharedChannel};
+use super::channel::{RunningTurn, SharedChannel, free};
 use super::comparisons::Comparison;
 use super::failure::ApiFailure;
 use super::narrator::last_event;
 use super::run_observer::RunObserver;
 use super::waiting::{Answer, Choice};
-use super::{Caller, blocking};
 use crate::front::agents::Agent;
 use crate::front::body::{EventBody, EventSender, event_channel, event_stream};
 use crate::front::turns::{Place, Start, TurnJob};
@@ -89,6 +89,9 @@ struct Resume {
     payload: Option<Answer>,
 }
 
+/// Bytes of the name of a run. A message to other servers carries it.
+const MAX_RUN_ID: usize = 1024;
+
 /// Parts of a message, and the bytes that they refer to.
 type Attached = (Vec<Content>, Vec<Arc<[u8]>>);
 
@@ -122,7 +125,8 @@ impl Front {
         streams: bool,
     ) -> Result<Reply, ApiFailure> {
         let (front, caller, body) = (Arc::clone(self), caller.clone(), body.clone());
-        let (session, run, begun) = blocking(move || front.begin_run(&caller, &body, streams)).await??;
+        let begin = move || front.begin_run(&caller, &body, streams);
+        let (session, run, begun) = self.session_work.run(begin).await??;
         let saved = match begun {
             Begun::Stream(body) => return Ok(event_stream(body)),
             Begun::Saving(saved) => saved,
@@ -152,6 +156,10 @@ impl Front {
         }
         let (session, is_new) = self.session_of(caller, thread_id.as_deref())?;
         let run = run_id.unwrap_or_else(|| format!("run-{}", World::now().as_microsecond()));
+        if run.len() > MAX_RUN_ID || run.chars().any(char::is_control) {
+            let expected = format!("`runId`: expected at most {MAX_RUN_ID} bytes without control characters");
+            return Err(ApiFailure::bad_request(expected));
+        }
         let mut props = forwarded_props.unwrap_or_default();
         let answers = resume.iter().map(answer).collect::<Result<BTreeMap<_, _>, _>>()?;
         let files = caller.waiting()?;
@@ -174,8 +182,9 @@ impl Front {
             attachments = bytes;
             Some(content)
         } else {
-            comparison = self.comparison_of(caller, &files, session);
-            props = files.read(session).and_then(|waiting| waiting.props).unwrap_or(props);
+            let waiting = caller.waiting_in(session)?;
+            comparison = self.comparison_of(caller, waiting.as_ref());
+            props = waiting.and_then(|waiting| waiting.props).unwrap_or(props);
             self.answered(caller, &files, session, &answers, Wanted::All)?;
             None
         };
@@ -247,15 +256,26 @@ impl Front {
         let channel = self.channels.of(&caller.principal, session);
         let followed = CancellationToken::new();
         let claim = self.claim_turn(caller, session, &run)?;
+        let stage = free(&channel, claim.is_some()).ok_or_else(ApiFailure::busy)?;
+        let not_read = |error| ApiFailure::not_read(&error);
+        let questions = files.of_turn(session).map_err(not_read)?;
+        let answers = match &question {
+            Some(_) => BTreeMap::new(),
+            // What waited may have been answered twice, or be gone.
+            None => {
+                let answered = questions.found().map_err(not_read)?.filter(|waiting| waiting.open() == 0);
+                answered.ok_or_else(ApiFailure::busy)?.answers
+            }
+        };
         {
             let mut channel = channel.lock();
-            // What waited may have been answered twice, or be gone.
-            let is_answered = || files.read(session).is_some_and(|waiting| waiting.open() == 0);
-            if channel.turn.is_some() || question.is_none() && !is_answered() {
+            // A turn that began or ended meanwhile may have asked something.
+            if channel.turn.is_some() || channel.stage() != stage {
                 return Err(ApiFailure::busy());
             }
             let followed = followed.clone();
-            channel.begin(RunningTurn { interrupt: interrupt.clone(), began: None, followed });
+            let (run, interrupt) = (run.clone(), interrupt.clone());
+            channel.begin(RunningTurn { run, interrupt, began: None, followed });
         }
         if let Some(claim) = claim {
             claim.keep();
@@ -271,7 +291,7 @@ impl Front {
             roster = comparison.roster(session, &roster, store);
         }
         let memory = Memory::new(roster.rules(), &self.redactor, &caller.world);
-        let approver = LaterApprover::new(session, files.clone(), memory, props);
+        let approver = LaterApprover::new(session, questions.clone(), memory, props).answered(answers);
         let approver = approver.comparing(comparison.clone());
         let left = self.ends_turns(left(Arc::clone(&channel), own.clone(), followed));
         let observer = RunObserver {
@@ -285,24 +305,27 @@ impl Front {
             own,
             // The answers of a turn that continues are saved already.
             continues: question.is_none(),
+            questions: questions.clone(),
             saved,
             narrator: None,
             asked: Arc::clone(&approver.asked),
             decided: false,
         };
-        if question.is_some() {
+        if question.is_some() && self.replicas.is_none() {
             // Another question instead of an answer: what waited is refused.
-            files.remove(session);
+            questions.remove();
         }
         self.tell_session(caller, session, true);
         self.announce_change(caller, session);
         let start = if is_new { Start::New(session) } else { Start::Session { id: session, rewind: at } };
+        let durable = observer.saved.is_some();
         self.turns.begin(TurnJob {
             settings,
             roster,
             wires: agent.wires.clone(),
             world: Arc::clone(&caller.world),
             start,
+            durable,
             said: question.into_iter().map(|content| Canister::User(User { content })).collect(),
             attachments,
             contents: None,
@@ -326,7 +349,11 @@ impl Front {
     }
 
     pub(super) fn tell_session(&self, caller: &Caller, session: Uuid, running: bool) {
-        let waiting = caller.waiting().ok().and_then(|files| files.read(session)).map_or(0, |one| one.open());
+        let waiting = caller
+            .waiting()
+            .ok()
+            .and_then(|files| files.read_if_possible(session))
+            .map_or(0, |one| one.open());
         let id = session.to_string();
         let event = json!({ "type": "session", "id": id, "running": running, "waiting": waiting });
         self.channels.tell(&caller.principal, &event);
@@ -334,10 +361,10 @@ impl Front {
 
     /// `POST /api/sessions/{id}/cancel`.
     pub(super) async fn cancel_run(&self, caller: &Caller, session: Uuid) -> Result<Reply, ApiFailure> {
-        if !self.channels.cancel(&caller.principal, session) {
+        if !self.channels.cancel(&caller.principal, session, None) {
             let replicas = self.replicas.clone().ok_or_else(ApiFailure::not_found)?;
             let owner = caller.owner().to_owned();
-            let cancelled = blocking(move || replicas.cancel(&owner, session)).await?;
+            let cancelled = self.session_work.run(move || replicas.cancel(&owner, session)).await?;
             if !cancelled.map_err(|error| ApiFailure::no_database(&error))? {
                 return Err(ApiFailure::not_found());
             }

@@ -92,8 +92,13 @@ impl Front {
         let is_after = |one: &&Summary| cursor.is_none_or(|at| (one.updated, one.id) < at);
         let mut listed = summaries.iter().filter(wanted).filter(is_after);
         let page: Vec<&Summary> = listed.by_ref().take(limit).collect();
-        let asked: HashSet<Uuid> =
-            caller.waiting().map(|files| files.sessions().into_iter().collect()).unwrap_or_default();
+        let asked: HashSet<Uuid> = caller
+            .waiting()
+            .ok()
+            .and_then(|files| files.sessions().ok())
+            .unwrap_or_default()
+            .into_iter()
+            .collect();
         let items: Vec<Value> = page
             .iter()
             .map(|summary| {
@@ -309,7 +314,7 @@ impl Front {
 fn item(caller: &Caller, summary: &Summary, is_running: bool, may_wait: bool) -> Value {
     let Metadata { name, tags, model, project, totals, .. } = &summary.metadata;
     let files = caller.waiting().ok().filter(|_| may_wait);
-    let waiting = files.and_then(|files| files.read(summary.id)).map_or(0, |one| one.open());
+    let waiting = files.and_then(|files| files.read_if_possible(summary.id)).map_or(0, |one| one.open());
     let mut item = json!({
         "id": summary.id.to_string(),
         "words": summary.words,

@@ -1,7 +1,10 @@
 //! Where requests are worked on: the turns of all clients run on one thread, which no request may hold up.
 
+mod several_servers;
+pub(in crate::front) mod shared_files;
+
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::thread::{ThreadId, current};
 
 use bytes::Bytes;
@@ -13,6 +16,7 @@ use converse_host::interrupt::Interrupt;
 use converse_host::secrets::Redactor;
 use converse_host::world::{Input, World};
 use converse_session::Document;
+use converse_session::storage::Storage;
 use futures_util::FutureExt as _;
 use http::Request;
 use http_body_util::BodyExt as _;
@@ -22,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use super::Renderers;
 use super::channel::RunningTurn;
 use crate::access::Access;
-use crate::front::{Front, FrontOptions, FrontParts};
+use crate::front::{Front, FrontOptions, FrontParts, TurnQueue};
 
 /// Threads on which texts were rendered.
 static RENDERED: Mutex<Vec<ThreadId>> = Mutex::new(Vec::new());
@@ -32,19 +36,28 @@ fn rendered() -> String {
     "rendered".to_owned()
 }
 
-async fn front(dir: &Path) -> std::sync::Arc<Front> {
+async fn front(dir: &Path) -> Arc<Front> {
+    front_with(dir, None).await
+}
+
+pub(in crate::front) async fn front_with(dir: &Path, database: Option<Arc<dyn Storage>>) -> Arc<Front> {
+    served(dir, database).await.0
+}
+
+/// The front, and the queue without which turns end at once, and streams too.
+async fn served(dir: &Path, database: Option<Arc<dyn Storage>>) -> (Arc<Front>, TurnQueue) {
     let world = World {
         words: Vec::new(),
         env: std::collections::BTreeMap::new(),
         cwd: dir.to_owned(),
         config: Some(dir.join("config")),
         data: Some(dir.join("data")),
-        database: None,
+        database,
         stdin: Input::Nothing,
         stdout_tty: false,
         stderr_tty: false,
     };
-    let (roster, _) = Roster::connect(Vec::new(), Vec::new(), std::sync::Arc::new(NoArtefacts)).await;
+    let (roster, _) = Roster::connect(Vec::new(), Vec::new(), Arc::new(NoArtefacts)).await;
     let parts = FrontParts {
         options: FrontOptions { api: true, max_turns: 1, ..FrontOptions::default() },
         world: &world,
@@ -62,11 +75,11 @@ async fn front(dir: &Path) -> std::sync::Arc<Front> {
             html: |_: &Document| rendered(),
         },
     };
-    Front::new(parts, CancellationToken::new()).unwrap().0
+    Front::new(parts, CancellationToken::new()).unwrap()
 }
 
 /// Makes a session of a question and an answer at this time, and returns its id.
-async fn imported(front: &std::sync::Arc<Front>, at: &str) -> String {
+async fn imported(front: &Arc<Front>, at: &str) -> String {
     let reply = json!({ "role": "assistant", "turn": 1, "content": [{ "type": "text", "text": "*Hello*" }],
         "stop": "end" });
     let document = json!({ "format": 1, "program": "a test", "session": "s", "created": "2026-11-23T00:00:00Z",
@@ -81,7 +94,7 @@ async fn imported(front: &std::sync::Arc<Front>, at: &str) -> String {
     made["id"].as_str().unwrap().to_owned()
 }
 
-async fn answer(front: &std::sync::Arc<Front>, method: &str, path: &str, body: &Value) -> (u16, Bytes) {
+async fn answer(front: &Arc<Front>, method: &str, path: &str, body: &Value) -> (u16, Bytes) {
     let request = Request::builder().method(method).uri(path).body(()).unwrap();
     let admission = Access::open().admit(request.headers()).await.unwrap();
     let (parts, ()) = request.into_parts();
@@ -105,7 +118,7 @@ async fn texts_are_rendered_beside_the_turns() {
 }
 
 /// The events that a client gets at once which follows a session from its beginning.
-async fn missed(front: &std::sync::Arc<Front>, id: &str) -> String {
+async fn missed(front: &Arc<Front>, id: &str) -> String {
     let request = Request::builder().uri(format!("/api/sessions/{id}/events?after=0.0.0")).body(()).unwrap();
     let admission = Access::open().admit(request.headers()).await.unwrap();
     let reply = front.answer(&request.into_parts().0, Bytes::new(), &admission).await;
@@ -126,8 +139,8 @@ async fn a_client_misses_nothing_while_a_turn_is_about_to_begin() {
     assert!(has_messages(&text) && text.contains("RUN_FINISHED"), "{text}");
     // The turn has its place in the session, and has not read it yet.
     let channel = front.channels.of(&Principal::Owner, id.parse().unwrap());
-    let (interrupt, followed) = (Interrupt::default(), CancellationToken::new());
-    channel.lock().begin(RunningTurn { interrupt, began: None, followed });
+    let (run, interrupt, followed) = ("r".to_owned(), Interrupt::default(), CancellationToken::new());
+    channel.lock().begin(RunningTurn { run, interrupt, began: None, followed });
     let text = missed(&front, &id).await;
     assert!(has_messages(&text) && !text.contains("RUN_FINISHED"), "{text}");
     channel.lock().began(1);

@@ -11,15 +11,15 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
+use super::Caller;
 use super::approver::about;
 use super::descriptors::{Descriptors, transport};
 use super::failure::ApiFailure;
 use super::message::parts;
-use super::{Caller, blocking};
 use crate::front::agents::rules_of;
 use crate::front::by_hand::CallJob;
 use crate::front::question::question_digest;
-use crate::front::{Front, json_reply};
+use crate::front::{Front, beside_turns, json_reply};
 use crate::http_server::Reply;
 
 impl Front {
@@ -77,7 +77,7 @@ impl Front {
 
     async fn descriptors(&self) -> Result<Descriptors, ApiFailure> {
         let (world, directories) = (Arc::clone(&self.world), self.directories.clone());
-        blocking(move || Descriptors::read(&world, &directories)).await
+        beside_turns(move || Descriptors::read(&world, &directories)).await.ok_or_else(ApiFailure::crashed)
     }
 
     fn describe_plan(

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use converse_host::world::World;
 use converse_session::Uuid;
 use converse_session::storage::{RecordKind, Records};
@@ -92,16 +94,29 @@ impl WaitingFiles {
         records_of(world).map(|records| Self { records })
     }
 
-    pub(super) fn read(&self, session: Uuid) -> Option<Waiting> {
-        self.known(session).map(|(waiting, _)| waiting)
+    /// Returns the questions of a session, if there are any.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be read.
+    pub(super) fn read(&self, session: Uuid) -> io::Result<Option<Waiting>> {
+        Ok(self.known(session)?.map(|(waiting, _)| waiting))
+    }
+
+    /// The same for callers that only show them, or are called again.
+    pub(super) fn read_if_possible(&self, session: Uuid) -> Option<Waiting> {
+        let failed = |error: &io::Error| tracing::warn!(%error, "the questions of a session were not read");
+        self.read(session).inspect_err(failed).ok().flatten()
     }
 
     /// The same, with what [`WaitingFiles::update`] compares.
-    pub(super) fn known(&self, session: Uuid) -> Option<(Waiting, Vec<u8>)> {
-        let failed = |error: &io::Error| tracing::warn!(%error, "the questions of a session were not read");
-        let bytes =
-            self.records.get(RecordKind::Waiting, &session.to_string()).inspect_err(failed).ok()??;
-        Some((serde_json::from_slice(&bytes).ok()?, bytes))
+    pub(super) fn known(&self, session: Uuid) -> io::Result<Option<(Waiting, Vec<u8>)>> {
+        let bytes = self.bytes(session)?;
+        bytes.map(|bytes| Ok((of_bytes(&bytes)?, bytes))).transpose()
+    }
+
+    fn bytes(&self, session: Uuid) -> io::Result<Option<Vec<u8>>> {
+        self.records.get(RecordKind::Waiting, &session.to_string())
     }
 
     pub(super) fn write(&self, session: Uuid, waiting: &Waiting) -> io::Result<()> {
@@ -119,11 +134,118 @@ impl WaitingFiles {
         let _ = self.records.remove(RecordKind::Waiting, &session.to_string());
     }
 
+    /// Removes them if they are still the known ones. If that fails, they are found again: the session says that nothing
+    /// waits.
+    pub(super) fn remove_known(&self, session: Uuid, known: &[u8]) {
+        if let Err(error) = self.records.remove_known(RecordKind::Waiting, &session.to_string(), known) {
+            tracing::warn!(%error, "the questions of a session were not removed");
+        }
+    }
+
     /// Returns all sessions with questions, the oldest first.
-    pub(super) fn sessions(&self) -> Vec<Uuid> {
-        let keys = self.records.keys(RecordKind::Waiting).unwrap_or_default();
+    ///
+    /// # Errors
+    ///
+    /// They cannot be listed.
+    pub(super) fn sessions(&self) -> io::Result<Vec<Uuid>> {
+        let keys = self.records.keys(RecordKind::Waiting)?;
         let mut ids: Vec<Uuid> = keys.iter().filter_map(|key| key.parse().ok()).collect();
         ids.sort_unstable();
-        ids
+        Ok(ids)
+    }
+
+    /// Returns the questions of a session as a turn has them that has just been taken.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be read.
+    pub(super) fn of_turn(&self, session: Uuid) -> io::Result<TurnQuestions> {
+        let known = Arc::new(Mutex::new(self.bytes(session)?));
+        Ok(TurnQuestions { files: self.clone(), session, known })
+    }
+}
+
+/// A damaged record is not one that could not be read: the next attempt is no better.
+fn of_bytes(bytes: &[u8]) -> io::Result<Waiting> {
+    serde_json::from_slice(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// The questions of a session during a turn. Only those are replaced and removed that the turn found or wrote: others are
+/// of a server that has taken the turn over, while this one was suspended.
+#[derive(Debug, Clone)]
+pub(super) struct TurnQuestions {
+    files: WaitingFiles,
+    session: Uuid,
+    known: Arc<Mutex<Option<Vec<u8>>>>,
+}
+
+impl TurnQuestions {
+    /// Returns those that the turn found, if there are any. Reads nothing.
+    ///
+    /// # Errors
+    ///
+    /// They are damaged.
+    pub(super) fn found(&self) -> io::Result<Option<Waiting>> {
+        self.known.lock().as_deref().map(of_bytes).transpose()
+    }
+
+    /// Writes other questions.
+    ///
+    /// # Errors
+    ///
+    /// They may not be written; another server has written some.
+    pub(super) fn replace(&self, waiting: &Waiting) -> io::Result<()> {
+        let (mut known, new) = (self.known.lock(), serde_json::to_vec(waiting)?);
+        let (records, key) = (&self.files.records, self.session.to_string());
+        let is_written = match &*known {
+            None => records.insert(RecordKind::Waiting, &key, &new)?,
+            Some(old) => records.update(RecordKind::Waiting, &key, old, &new)?,
+        };
+        if !is_written {
+            return Err(io::Error::other("another server has written questions of this session"));
+        }
+        *known = Some(new);
+        Ok(())
+    }
+
+    pub(super) fn remove(&self) {
+        if let Some(known) = self.known.lock().take() {
+            self.files.remove_known(self.session, &known);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use converse_session::storage::RecordFiles;
+
+    use super::*;
+
+    #[test]
+    fn a_turn_replaces_and_removes_only_the_questions_that_it_knows() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = WaitingFiles { records: Arc::new(RecordFiles::new(dir.path())) };
+        let asked = |at: &str| Waiting { at: at.to_owned(), ..Waiting::default() };
+        let at = |session| files.read(session).unwrap().map(|waiting| waiting.at);
+        let session = Uuid::from_u128(1);
+        let ours = files.of_turn(session).unwrap();
+        assert!(ours.found().unwrap().is_none());
+        ours.replace(&asked("first")).unwrap();
+        ours.replace(&asked("second")).unwrap();
+        assert_eq!(at(session).as_deref(), Some("second"));
+        // It was suspended, and another server has gone on.
+        let theirs = files.of_turn(session).unwrap();
+        assert_eq!(theirs.found().unwrap().unwrap().at, "second");
+        theirs.replace(&asked("of the other server")).unwrap();
+        assert!(ours.replace(&asked("third")).is_err());
+        ours.remove();
+        assert_eq!(at(session).as_deref(), Some("of the other server"));
+        theirs.remove();
+        assert!(at(session).is_none() && files.sessions().unwrap().is_empty());
+        // Damaged questions can be replaced by another turn, and are not none.
+        std::fs::write(dir.path().join(format!("waiting/{session}.json")), "{").unwrap();
+        assert_eq!(files.read(session).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        files.of_turn(session).unwrap().replace(&asked("new")).unwrap();
+        assert_eq!(at(session).as_deref(), Some("new"));
     }
 }

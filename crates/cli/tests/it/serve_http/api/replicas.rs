@@ -5,6 +5,7 @@ use converse_testkit::postgres::PostgresServer;
 
 use super::comparisons::answer;
 use super::*;
+use crate::provider::Line;
 use crate::serve_http::slow_server;
 
 /// A database, and servers that have nothing else in common.
@@ -16,9 +17,17 @@ struct Team {
 
 impl Team {
     fn new<const N: usize>(script: [crate::body::Says; N]) -> Self {
+        Self::with(Provider::new(Dialect::Chat, script))
+    }
+
+    fn with(provider: Provider) -> Self {
         let database = PostgresServer::start().unwrap_or_else(|error| panic!("{error}"));
         let url = database.database().unwrap();
-        Self { database, url, provider: Provider::new(Dialect::Chat, script) }
+        Self { database, url, provider }
+    }
+
+    fn sql(&self, sql: &str) -> String {
+        self.database.sql("test0", sql).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// A machine for one server.
@@ -91,6 +100,11 @@ fn a_session_goes_on_at_any_server_and_is_its_owners_alone() {
         assert_eq!(listed["items"], json!([]), "the sessions of another principal");
         assert_eq!(send(gate, "GET", &path, OTHER, &Value::Null).0, 404);
     }
+    // A name that the database cannot have is the client's error.
+    let mut named = team.question("");
+    named["runId"] = json!("a\0b");
+    let (status, refused) = begun(&one, &named, "");
+    assert!(status == 400 && refused.contains("runId"), "{refused}");
     // What one server alone could know is not offered.
     let models = json!({ "question": "Go.", "models": ["understudy", team.provider.model()] });
     let (status, refused) = send(&two, "POST", "/api/comparisons", TOKEN, &models);
@@ -231,4 +245,59 @@ fn a_server_is_ready_while_its_database_answers_and_tells_of_changes_elsewhere()
     team.database.resume().unwrap();
     wait_until("the server is ready", || is_ready(&one));
     assert_eq!(get(&one, &format!("/api/sessions/{id}"))["total"], 2);
+}
+
+#[test]
+fn a_turn_that_was_accepted_survives_a_crash_of_the_database() {
+    let stalled = Line::Bent(text("Hello."), |answer| (answer.stall, answer.cut_at) = (true, Some(8)));
+    let mut team = Team::with(Provider::chat([stalled]));
+    // A server that cannot send messages, and a database that writes nothing to its disk by itself: only what waits for the
+    // disk is there after a crash.
+    team.sql("CREATE ROLE member LOGIN; GRANT CREATE ON DATABASE test0 TO member");
+    team.sql("REVOKE EXECUTE ON FUNCTION pg_notify FROM PUBLIC");
+    team.sql("ALTER SYSTEM SET wal_writer_delay = '10s'");
+    team.sql("SELECT pg_reload_conf()");
+    team.url = team.url.replace("//converse@", "//member@");
+    let env = team.machine();
+    let one = team.open(&env, &[]);
+    let (status, accepted) = begun(&one, &team.question(""), "");
+    team.database.crash().unwrap();
+    assert_eq!(status, 202, "{accepted}");
+    team.database.resume().unwrap();
+    let saved =
+        "SELECT count(*) FROM converse.entries WHERE position('Go.' IN convert_from(line, 'UTF8')) > 0";
+    assert_eq!(team.sql(saved), "1", "the message was lost");
+}
+
+#[test]
+fn a_database_that_hangs_holds_up_its_turns_and_nothing_else() {
+    let team = Team::new([calls([("upstream__slow", json!({}))]), text("Done.")]);
+    let env = team.machine();
+    let (has_begun, go) = slow_server(&env);
+    let servers = env.path("servers").display().to_string();
+    let one = team.open(&env, &["--ensembles", &servers, "-e", "upstream", "--allow", "upstream.*"]);
+    let (status, accepted) = begun(&one, &team.question(""), "");
+    assert_eq!(status, 202, "{accepted}");
+    let id = json_of((status, accepted))["session"].as_str().unwrap().to_owned();
+    has_begun.recv_timeout(LIMIT).unwrap();
+    std::thread::scope(|scope| {
+        let lock = "BEGIN; LOCK TABLE converse.entries IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(1000)";
+        let locked = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted";
+        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+        let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; LOCK %'";
+        let holder = scope.spawn(|| team.database.sql("test0", lock));
+        wait_until("the journals are locked", || team.sql(locked) != "0");
+        go.send(()).unwrap();
+        wait_until("a statement of the turn waits", || team.sql(waiting) != "0");
+        assert_eq!(send(&one, "GET", "/healthz", TOKEN, &Value::Null).0, 200);
+        let messages = json!([{ "role": "user", "content": "What is 6*7?" }]);
+        let chat = json!({ "model": "understudy", "messages": messages });
+        let (status, said) = send(&one, "POST", "/v1/chat/completions", TOKEN, &chat);
+        assert!(status == 200 && said.contains("42"), "{said}");
+        assert_ne!(team.sql(waiting), "0", "they were answered when the statement had been given up");
+        team.sql(end);
+        assert!(holder.join().unwrap().is_err(), "the lock was held until now");
+    });
+    let rest = follow(&one, &id, "0.0.0");
+    assert_eq!((words(&rest).as_str(), outcome(&rest)), ("Done.", &json!("success")), "{rest:?}");
 }
