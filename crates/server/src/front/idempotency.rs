@@ -6,13 +6,17 @@
 mod files;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use converse_canister::Digest;
 use converse_gateway::Principal;
 use converse_session::digest;
+use futures_util::FutureExt as _;
 use http::header::{HeaderName, RETRY_AFTER};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
@@ -21,7 +25,6 @@ use hyper::body::Body as _;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::task::spawn_blocking;
 
 use self::files::{Answer, Asked, Began, KeyFiles, MAX_ANSWER, MAX_KEYS, Record, State};
 use super::body::{StreamPlace, event_channel};
@@ -36,7 +39,7 @@ const MAX_KEY_BYTES: usize = 255;
 /// Says that an answer is that of an earlier request.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// Keys whose requests are being answered. The lock is held while their records are read and written.
+/// Keys whose requests are being answered.
 pub(super) type RunningKeys = Mutex<HashMap<(Principal, Digest), Asked>>;
 
 /// An extension of the reply to a request that began no turn: its key can be used again.
@@ -175,29 +178,55 @@ impl Drop for Claim {
     }
 }
 
+/// Tries to save the end of a key, in more than 24 hours: then the key counts no more.
+const MAX_TRIES: u32 = 3000;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// What became of the turn of a key.
+enum Ending {
+    /// `None`: the answer is too large.
+    Answered(Option<Answer>),
+    /// No turn began: the key is free again.
+    NoTurn,
+    /// The client left, and the turn ended with it.
+    Cut,
+}
+
 impl Claim {
-    /// Saves the answer; `None` if it is too large.
-    async fn end(self, answer: Option<Answer>) {
-        self.change(|claim| claim.files.end(&claim.key, claim.asked.clone(), answer)).await;
-    }
-
-    /// Makes the key free again: no turn began.
-    async fn release(self) {
-        self.change(|claim| claim.files.release(&claim.key)).await;
-    }
-
-    async fn change(self, change: impl FnOnce(&Self) -> io::Result<()> + Send + 'static) {
-        let changed = spawn_blocking(move || {
-            let _one_at_a_time = self.front.running_keys.lock();
-            change(&self)
+    /// Saves the end. While that fails, the key counts as running, here and at the other servers: the turn is not run again,
+    /// and the end is saved when the database is back.
+    async fn end(self, ending: Ending) {
+        let shared = self.front.replicas.is_some();
+        let ended = Arc::new((self, ending));
+        if saved(&ended).await || !shared {
+            return;
+        }
+        Handle::current().spawn(async move {
+            for attempt in 1..=MAX_TRIES {
+                tokio::time::sleep((FIRST_PAUSE * attempt).min(LONGEST_PAUSE)).await;
+                if saved(&ended).await {
+                    return;
+                }
+            }
         });
-        // If this fails, the key stays as it is, and its turn is not run again.
-        match changed.await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "the end of an idempotency key was not saved"),
-            Err(error) => tracing::warn!(%error, "the end of an idempotency key was not saved"),
+    }
+
+    fn save(&self, ending: &Ending) -> io::Result<()> {
+        let Self { files, key, asked, .. } = self;
+        match ending {
+            Ending::Answered(answer) => files.end(key, asked.clone(), answer.clone()),
+            Ending::NoTurn => files.release(key),
+            Ending::Cut => files.cut(key, asked.clone()),
         }
     }
+}
+
+async fn saved(ended: &Arc<(Claim, Ending)>) -> bool {
+    let one = Arc::clone(ended);
+    let saved = ended.0.front.session_work.run(move || one.0.save(&one.1)).await;
+    let saved = saved.map_err(|undone| io::Error::other(format!("{undone:?}"))).flatten();
+    saved.inspect_err(|error| tracing::warn!(%error, "the end of an idempotency key was not saved")).is_ok()
 }
 
 /// A request with a key.
@@ -219,13 +248,15 @@ impl Front {
 
     fn claim(self: &Arc<Self>, principal: Principal, key: Digest, asked: Asked) -> Result<Claimed, Refusal> {
         let files = KeyFiles::of(&self.world_of(&principal)).ok_or(Refusal::NoHome)?;
-        let mut running = self.running_keys.lock();
-        let place = (principal.clone(), key);
-        if let Some(first) = running.get(&place) {
-            return Err(if *first == asked { Refusal::Running } else { Refusal::OtherRequest });
+        match self.running_keys.lock().entry((principal.clone(), key)) {
+            Entry::Occupied(first) if *first.get() == asked => return Err(Refusal::Running),
+            Entry::Occupied(_) => return Err(Refusal::OtherRequest),
+            Entry::Vacant(place) => drop(place.insert(asked.clone())),
         }
+        let claim = Claim { front: Arc::clone(self), principal, key, asked, files };
+        let Claim { asked, files, .. } = &claim;
         match files.read(&key).map_err(Refusal::Disk)? {
-            Some(Record { asked: first, .. }) if first != asked => return Err(Refusal::OtherRequest),
+            Some(Record { asked: first, .. }) if first != *asked => return Err(Refusal::OtherRequest),
             Some(Record { state: State::Ended(answer), .. }) => return Ok(Claimed::Answered(answer)),
             Some(Record { state: State::NotKept, .. }) => return Err(Refusal::NotKept),
             Some(Record { state: State::Began, process, .. }) => {
@@ -241,8 +272,7 @@ impl Front {
             // Another process with the same keys was faster.
             Began::Known => return Err(Refusal::Running),
         }
-        running.insert(place, asked.clone());
-        Ok(Claimed::New(Claim { front: Arc::clone(self), principal, key, asked, files }))
+        Ok(Claimed::New(claim))
     }
 
     /// Returns whether a process that began a turn is another server that still runs.
@@ -262,33 +292,44 @@ async fn run_once(front: Arc<Front>, request: KeyedRequest, client: oneshot::Sen
     let claimed = match key_of(&request.parts.headers) {
         Err(refusal) => Err(refusal),
         Ok(key) => {
-            let (front, principal) = (Arc::clone(&front), request.admission.principal.clone());
+            let (one, principal) = (Arc::clone(&front), request.admission.principal.clone());
             let body = request.body.clone();
             let claim =
-                move || front.claim(principal, key, Asked { route: route.to_owned(), body: digest(&body) });
-            spawn_blocking(claim).await.unwrap_or_else(|error| Err(Refusal::Disk(io::Error::other(error))))
+                move || one.claim(principal, key, Asked { route: route.to_owned(), body: digest(&body) });
+            let claimed = front.session_work.run(claim).await;
+            claimed.unwrap_or_else(|undone| Err(Refusal::Disk(io::Error::other(format!("{undone:?}")))))
         }
     };
     let reply = match claimed {
-        Ok(Claimed::New(claim)) => return run(&front, request, claim, client).await,
+        Ok(Claimed::New(claim)) => {
+            let ended = AssertUnwindSafe(run(&front, request, client)).catch_unwind().await;
+            let (ending, tell) = ended.unwrap_or_else(|_| (Ending::Cut, Box::new(|| {})));
+            claim.end(ending).await;
+            return tell();
+        }
         Ok(Claimed::Answered(answer)) => answer.reply(),
         Err(refusal) => refusal.reply(route),
     };
     let _ = client.send(reply);
 }
 
-/// Answers the request, and saves the answer before its end is sent.
-async fn run(front: &Arc<Front>, request: KeyedRequest, claim: Claim, mut client: oneshot::Sender<Reply>) {
+/// Sends the rest of the answer.
+type Tell = Box<dyn FnOnce() + Send>;
+
+/// Answers the request, apart from the end of the answer, which is sent when it is saved.
+async fn run(
+    front: &Arc<Front>,
+    request: KeyedRequest,
+    mut client: oneshot::Sender<Reply>,
+) -> (Ending, Tell) {
     let KeyedRequest { parts, body, admission, .. } = request;
     let cancels = front.options.cancel_on_disconnect;
     let reply = tokio::select! {
         reply = front.route(&parts, &body, &admission) => reply,
-        () = client.closed(), if cancels => return,
+        () = client.closed(), if cancels => return (Ending::Cut, Box::new(|| {})),
     };
     if reply.extensions().get::<NoTurn>().is_some() {
-        claim.release().await;
-        let _ = client.send(reply);
-        return;
+        return (Ending::NoTurn, Box::new(|| drop(client.send(reply))));
     }
     let (head, mut body) = reply.into_parts();
     if body.size_hint().exact().is_some() {
@@ -296,9 +337,9 @@ async fn run(front: &Arc<Front>, request: KeyedRequest, claim: Claim, mut client
             Ok(whole) => whole.to_bytes(),
             Err(never) => match never {},
         };
-        claim.end(answer(&head, &body)).await;
-        let _ = client.send(Response::from_parts(head, Full::new(body).boxed()));
-        return;
+        let ending = Ending::Answered(answer(&head, &body));
+        let reply = Response::from_parts(head, Full::new(body).boxed());
+        return (ending, Box::new(|| drop(client.send(reply))));
     }
     let (sender, to_client) = event_channel(head.extensions.get::<StreamPlace>().cloned());
     let _ = client.send(Response::from_parts(head.clone(), to_client.boxed()));
@@ -306,7 +347,7 @@ async fn run(front: &Arc<Front>, request: KeyedRequest, claim: Claim, mut client
     loop {
         let frame = tokio::select! {
             frame = body.frame() => frame,
-            () = sender.clone().closed(), if cancels => return,
+            () = sender.clone().closed(), if cancels => return (Ending::Cut, Box::new(|| {})),
         };
         let Some(Ok(frame)) = frame else { break };
         let Ok(data) = frame.into_data() else { continue };
@@ -315,7 +356,7 @@ async fn run(front: &Arc<Front>, request: KeyedRequest, claim: Claim, mut client
         kept.extend_from_slice(data.get(..room).unwrap_or(&data));
         sender.send(data);
     }
-    claim.end(answer(&head, &kept)).await;
+    (Ending::Answered(answer(&head, &kept)), Box::new(|| drop(sender)))
 }
 
 /// Returns an answer as it is kept; `None` if it is too large.
@@ -326,4 +367,52 @@ fn answer(head: &http::response::Parts, body: &[u8]) -> Option<Answer> {
     };
     let headers = head.headers.iter().filter_map(text).collect();
     Some(Answer { status: head.status.as_u16(), headers, body: body.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use converse_testkit::hang_guard::ends;
+
+    use super::*;
+    use crate::front::api::{SharedFiles, front_with};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_whose_end_was_not_saved_is_ended_when_the_database_is_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let shared = SharedFiles::new(dir.path());
+        let front = front_with(dir.path(), Some(Arc::new(shared.clone()))).await;
+        let asked = || Asked { route: "/api/runs".to_owned(), body: digest(b"{}") };
+        let claim = |key| {
+            let front = Arc::clone(&front);
+            move || front.claim(Principal::Owner, key, asked())
+        };
+        let answer = Answer { status: 202, headers: Vec::new(), body: "{}".to_owned() };
+        let endings = [Ending::Answered(Some(answer)), Ending::NoTurn, Ending::Cut];
+        for (key, ending) in [b"a", b"b", b"c"].map(|key| digest(key)).into_iter().zip(endings) {
+            let is_cut = matches!(ending, Ending::Cut);
+            let Claimed::New(new) = claim(key)().unwrap() else { panic!("the key is new") };
+            shared.fails(true);
+            new.end(ending).await;
+            assert!(matches!(claim(key)(), Err(Refusal::Running)), "not known yet");
+            shared.fails(false);
+            let known = async {
+                loop {
+                    match claim(key)() {
+                        Err(Refusal::Running) => tokio::time::sleep(FIRST_PAUSE).await,
+                        known => return known,
+                    }
+                }
+            };
+            match ends("the end is saved", known).await {
+                Ok(Claimed::Answered(answer)) => assert_eq!(answer.status, 202),
+                Ok(Claimed::New(_)) if key == digest(b"b") => continue,
+                Ok(Claimed::New(_)) => panic!("the turn would run twice"),
+                Err(refusal) => assert!(is_cut && matches!(refusal, Refusal::Cut), "{refusal:?}"),
+            }
+            // To another server, this one lives: it must not look as if the turn was running.
+            let files = KeyFiles::of(&front.world).unwrap();
+            let record = files.read(&key).unwrap();
+            assert!(record.is_none_or(|record| record.process.is_none()));
+        }
+    }
 }

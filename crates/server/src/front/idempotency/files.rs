@@ -112,6 +112,12 @@ impl KeyFiles {
         self.records.put(KIND, &key.to_string(), &record)
     }
 
+    /// Notes that the turn of a key was cut: no server runs it any more.
+    pub(super) fn cut(&self, key: &Digest, asked: Asked) -> io::Result<()> {
+        let record = serde_json::to_vec(&Record { asked, state: State::Began, process: None })?;
+        self.records.put(KIND, &key.to_string(), &record)
+    }
+
     /// Removes a key whose turn did not begin.
     pub(super) fn release(&self, key: &Digest) -> io::Result<()> {
         self.records.remove(KIND, &key.to_string())
