@@ -4,7 +4,7 @@
 //! counters of the current turn, so killing the process between two steps loses nothing.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use converse_canister::{
     Canister, Condensed, Cost, Invocation, InvocationId, InvocationResult, Outcome, SeenData, Stop,
@@ -47,6 +47,17 @@ pub struct Conversation {
     ending: Option<Ending>,
 }
 
+/// How far a turn has come that another process began.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Progress {
+    /// Number of canisters before its first reply.
+    pub began: usize,
+    /// What it has cost; `None` if the cost of a reply is unknown.
+    pub cost: Option<Cost>,
+    /// Invocations that were refused because nobody could be asked.
+    pub unapproved: usize,
+}
+
 /// The next thing for the driver to do. Exhaustive, so that a new step breaks every driver at compile time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
@@ -83,6 +94,37 @@ impl Conversation {
             answer_state: None,
             ending: None,
         }
+    }
+
+    /// Continues a turn that another process began: its limits count what it has had.
+    #[must_use]
+    pub fn take_up(mut self, progress: Progress) -> Self {
+        let Progress { began, cost, unapproved } = progress;
+        self.began = began.min(self.transcript.as_slice().len());
+        let since = self.transcript.as_slice().iter().skip(self.began);
+        let replies: HashSet<TurnId> = since.clone().filter_map(Canister::turn).collect();
+        let calls = since.filter(|canister| matches!(canister, Canister::Invocation(_))).count();
+        self.iterations = u32::try_from(replies.len()).unwrap_or(u32::MAX);
+        self.invocations = u32::try_from(calls).unwrap_or(u32::MAX);
+        self.unapproved = unapproved;
+        if !replies.is_empty() {
+            self.spending.add(cost);
+        }
+        self
+    }
+
+    /// Returns the number of closed invocations of the turn so far, by the name of the tool for models.
+    pub(crate) fn calls_so_far(&self) -> HashMap<String, u32> {
+        let mut calls = HashMap::new();
+        let open: HashSet<_> = self.transcript.open().into_iter().map(|invocation| &invocation.id).collect();
+        for canister in self.transcript.as_slice().iter().skip(self.began) {
+            if let Canister::Invocation(invocation) = canister
+                && !open.contains(&invocation.id)
+            {
+                *calls.entry(invocation.tool.clone()).or_default() += 1;
+            }
+        }
+        calls
     }
 
     /// Sets the summary that models are shown instead of the beginning.

@@ -19,9 +19,10 @@ use tokio_util::sync::CancellationToken;
 use crate::context::Sums;
 use crate::invocations::{Batch, Finished};
 use crate::withheld_reasoning::WithheldReasoning;
-use crate::{Conversation, Ending, Engine, EngineError, Event, Limit, Ports, Step};
+use crate::{Act, Conversation, Ending, Engine, EngineError, Event, Limit, Ports, Step};
 
 pub use condensing::{CondenseOutcome, condense_now, ledger};
+pub use deciding::NOBODY;
 
 /// Runs a turn of the user to its end. `cancel` ends it at once: open invocations get the result `cancelled`.
 ///
@@ -57,7 +58,7 @@ struct Driver<'a> {
     approved: HashMap<InvocationId, Approved>,
     /// Notes for the model about invocations that the user has changed.
     edited: HashMap<InvocationId, String>,
-    /// Number of calls of tools that have a limit of their own.
+    /// Number of calls of tools in this turn, by their name for models. Counted here for those with a limit of their own.
     calls: HashMap<String, u32>,
     /// The value of the checked answer.
     answer: Option<Value>,
@@ -80,6 +81,7 @@ impl<'a> Driver<'a> {
         cancel: &'a CancellationToken,
     ) -> Self {
         Self {
+            calls: conversation.calls_so_far(),
             conversation,
             engine,
             ports,
@@ -87,7 +89,6 @@ impl<'a> Driver<'a> {
             route: 0,
             approved: HashMap::new(),
             edited: HashMap::new(),
-            calls: HashMap::new(),
             answer: None,
             withheld: WithheldReasoning::default(),
             kept: Mutex::default(),
@@ -107,6 +108,20 @@ impl Driver<'_> {
                 // A tool may have noticed before we did: nothing new begins.
                 self.conversation.end(ending);
                 continue;
+            }
+            let act = match &step {
+                Step::CallModel => Some(Act::CallModel),
+                Step::Invoke(_) => Some(Act::Invoke),
+                Step::Decide(_) | Step::Answer(_) | Step::Check(_) | Step::Done(_) => None,
+            };
+            if let Some((runner, act)) = self.ports.runner.zip(act) {
+                tokio::select! {
+                    begun = runner.begin(act) => begun?,
+                    ending = halted(self.engine, self.cancel) => {
+                        self.conversation.end(ending);
+                        continue;
+                    }
+                }
             }
             match step {
                 Step::CallModel => self.call_model().await?,

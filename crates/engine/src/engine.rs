@@ -4,7 +4,9 @@ use converse_canister::{Blobs, InvocationId, TranscriptError};
 use converse_ensemble::Roster;
 use tokio::time::Instant;
 
-use crate::{AnswerCheck, CompactionPolicy, ExchangeError, Limit, RetryPolicy, Route, SinkError, Timeouts};
+use crate::{
+    AnswerCheck, CompactionPolicy, ExchangeError, Limit, Released, RetryPolicy, Route, SinkError, Timeouts,
+};
 
 /// The configuration of a turn: routes to models, tools, policies and timeouts.
 pub struct Engine<'a> {
@@ -88,6 +90,8 @@ pub enum EngineError {
     Exchange(Box<ExchangeError>),
     #[error(transparent)]
     Sink(#[from] SinkError),
+    #[error(transparent)]
+    Released(#[from] Released),
     #[error("internal: {0}")]
     Transcript(#[from] TranscriptError),
 }

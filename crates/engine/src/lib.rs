@@ -53,15 +53,16 @@ mod withheld_reasoning;
 
 pub use call_span::{CallSpan, CallSpans};
 pub use context::{CompactionPolicy, ContextState, Ledger, Part, Row, offered, tokens_of};
-pub use conversation::{Conversation, Step};
-pub use driver::{CondenseOutcome, condense_now, converse, ledger};
+pub use conversation::{Conversation, Progress, Step};
+pub use driver::{CondenseOutcome, NOBODY, condense_now, converse, ledger};
 pub use engine::{Ending, Engine, EngineError};
 pub use event::{Event, Restart};
 pub use exchange::with_note;
 pub use exchange_error::{AttemptError, ExchangeError};
 pub use limits::{Limit, Limits, Timeouts};
 pub use ports::{
-    Admitted, AnswerCheck, Approver, ByteStream, Ports, Sink, SinkError, Wire, WireError, WireErrorKind,
+    Act, Admitted, AnswerCheck, Approver, ByteStream, Ports, Released, Runner, Sink, SinkError, Wire,
+    WireError, WireErrorKind,
 };
 pub use retry::RetryPolicy;
 pub use route::{RequestExtras, Route, request_extras};

@@ -79,6 +79,24 @@ pub trait Approver: Send + Sync {
     }
 }
 
+impl<A: Approver + ?Sized> Approver for &A {
+    fn decide<'a>(&'a self, pending: &'a [Pending]) -> BoxFuture<'a, Vec<Decision>> {
+        (**self).decide(pending)
+    }
+
+    fn can_ask(&self) -> bool {
+        (**self).can_ask()
+    }
+
+    fn postpones(&self, pending: &[Pending]) -> bool {
+        (**self).postpones(pending)
+    }
+
+    fn redacted(&self, arguments: &Map<String, Value>) -> Map<String, Value> {
+        (**self).redacted(arguments)
+    }
+}
+
 /// Checks the final answer of a turn.
 pub trait AnswerCheck: Send + Sync {
     /// Returns the value of `text`, which has no code fence around it.
@@ -113,6 +131,31 @@ pub enum SinkError {
     Audit(String),
 }
 
+/// What a step of a turn is about to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// Call a model.
+    CallModel,
+    /// Run the approved invocations of a reply.
+    Invoke,
+}
+
+/// Carries a turn from step to step, in this process or across processes. Without a runner, the driver begins each step at
+/// once.
+pub trait Runner: Send + Sync {
+    /// Resolves when the next step may begin. Every sink has accepted what the steps before it did.
+    ///
+    /// # Errors
+    ///
+    /// The turn continues in another process or later: here it ends, and nothing more is reported.
+    fn begin(&self, act: Act) -> BoxFuture<'_, Result<(), Released>>;
+}
+
+/// A turn that a [`Runner`] has ended in this process, without an [`Ending`](crate::Ending).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the turn was released; it continues elsewhere or later")]
+pub struct Released;
+
 /// The ports of one turn.
 #[derive(Clone, Copy)]
 pub struct Ports<'a> {
@@ -121,6 +164,7 @@ pub struct Ports<'a> {
     pub sinks: &'a [&'a dyn Sink],
     /// Returns a number in [0, 1) for the jitter of retries.
     pub jitter: &'a (dyn Fn() -> f64 + Sync),
+    pub runner: Option<&'a dyn Runner>,
 }
 
 impl Ports<'_> {

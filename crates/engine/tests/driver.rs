@@ -11,8 +11,9 @@ use converse_canister::{
 };
 use converse_config::{EnsemblePlan, OnFailure, Permission, Policy, Rule};
 use converse_engine::{
-    AnswerCheck, Approver, AttemptError, CompactionPolicy, Conversation, Ending, Engine, EngineError, Event,
-    Limit, Limits, Ports, RetryPolicy, Route, Sink, SinkError, Timeouts, WireErrorKind, converse, with_note,
+    Act, AnswerCheck, Approver, AttemptError, CompactionPolicy, Conversation, Ending, Engine, EngineError,
+    Event, Limit, Limits, Ports, Progress, Released, RetryPolicy, Route, Runner, Sink, SinkError, Step,
+    Timeouts, WireErrorKind, converse, with_note,
 };
 use converse_ensemble::{
     Answer, ConnectError, Connection, Context, Ensemble, Invocable, InvokeError, NoArtefacts, Pending,
@@ -264,7 +265,7 @@ async fn a_turn_ends_at_a_postponed_question_and_goes_on_with_its_answer() {
         can_take_back: false,
         deadline: None,
     };
-    let ports = Ports { approver: &approver, sinks: &[&notes], jitter: &|| 1.0 };
+    let ports = Ports { approver: &approver, sinks: &[&notes], jitter: &|| 1.0, runner: None };
     let mut conversation = Conversation::resume(Transcript::new(), Limits::default());
     conversation.say(Canister::User(User::text("go"))).unwrap();
     let ending = converse(&mut conversation, &engine, ports, &cancel).await.unwrap();
@@ -278,6 +279,73 @@ async fn a_turn_ends_at_a_postponed_question_and_goes_on_with_its_answer() {
     let ending = converse(&mut conversation, &engine, ports, &cancel).await.unwrap();
     assert_eq!(ending, Ending::Finished { unapproved: 0, unsandboxed: 0, unstarted: 0 });
     assert!(notes.lines.lock().unwrap().contains(&"started 2".to_owned()));
+}
+
+/// Lets so many steps begin, and notes what they do.
+struct Few(Mutex<(usize, Vec<Act>)>);
+
+impl Runner for Few {
+    fn begin(&self, act: Act) -> BoxFuture<'_, Result<(), Released>> {
+        let mut state = self.0.lock().unwrap();
+        let begins = state.0 > 0;
+        if begins {
+            state.0 -= 1;
+            state.1.push(act);
+        }
+        std::future::ready(if begins { Ok(()) } else { Err(Released) }).boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runner_carries_a_turn_from_step_to_step_and_its_limits_go_with_it() {
+    let policy = Policy { max_invocations: Some(1), ..computing() };
+    let roster = roster(policy, Vec::new()).await;
+    let script = vec![calls(&["quick"]), calls(&["quick", "talks"]), says("Bye.")];
+    let script = ScriptedWire::following(script);
+    let engine = Engine {
+        route: route("m", &script, None),
+        fallbacks: Vec::new(),
+        roster: &roster,
+        blobs: &NoBlobs,
+        note: None,
+        answer: None,
+        timeouts: Timeouts::default(),
+        retry: RetryPolicy::default(),
+        compaction: CompactionPolicy::default(),
+        can_take_back: false,
+        deadline: None,
+    };
+    let (approver, notes, cancel) = (Says(Vec::new()), Notes::default(), CancellationToken::new());
+    let limits = Limits { iterations: 3, ..Limits::default() };
+    let mut conversation = Conversation::resume(Transcript::new(), limits);
+    conversation.say(Canister::User(User::text("go"))).unwrap();
+    let mut acts = Vec::new();
+    let ending = loop {
+        // Each step in another process: only the transcript is kept.
+        let few = Few(Mutex::new((1, Vec::new())));
+        let ports = Ports { approver: &approver, sinks: &[&notes], jitter: &|| 1.0, runner: Some(&few) };
+        let ended = converse(&mut conversation, &engine, ports, &cancel).await;
+        acts.extend(few.0.into_inner().unwrap().1);
+        match ended {
+            Err(EngineError::Released(_)) => {}
+            ended => break ended.unwrap(),
+        }
+        let progress = Progress { began: 1, ..Progress::default() };
+        conversation = Conversation::resume(conversation.transcript().clone(), limits).take_up(progress);
+    };
+    assert_eq!(ending, Ending::Finished { unapproved: 0, unsandboxed: 0, unstarted: 0 });
+    assert_eq!(acts, [Act::CallModel, Act::Invoke, Act::CallModel, Act::Invoke, Act::CallModel]);
+    assert_eq!(conversation.iterations(), 3);
+    let results = conversation.transcript().as_slice().iter().filter_map(|canister| match canister {
+        Canister::Result(result) => Some(result.outcome),
+        _ => None,
+    });
+    let expected = [Outcome::Success, Outcome::Cancelled, Outcome::Success];
+    assert_eq!(results.collect::<Vec<_>>(), expected, "one call of each tool in a turn");
+    let fewer = Limits { iterations: 1, ..Limits::default() };
+    let said = Transcript::try_from(conversation.transcript().as_slice()[..4].to_vec()).unwrap();
+    let over = Conversation::resume(said, fewer).take_up(Progress { began: 1, ..Progress::default() });
+    assert_eq!(over.step(), Step::Done(Ending::Limit(Limit::Iterations(1))));
 }
 
 struct Run {
@@ -368,7 +436,7 @@ impl Setup {
         }
         let mut conversation = Conversation::resume(Transcript::new(), self.limits);
         conversation.say(Canister::User(User::text("go"))).unwrap();
-        let ports = Ports { approver: &approver, sinks: &[&notes], jitter: &|| 1.0 };
+        let ports = Ports { approver: &approver, sinks: &[&notes], jitter: &|| 1.0, runner: None };
         let ending = converse(&mut conversation, &engine, ports, &cancel).await;
         let requests_left = count - script.requests().len();
         Run {

@@ -371,6 +371,12 @@ impl Roster {
         (named.used == PathUse::Write).then_some(named.path)
     }
 
+    /// Returns whether the tool of an invocation only reads, according to its declaration. One that is not offered may do
+    /// anything.
+    pub fn only_reads(&self, invocation: &Invocation) -> bool {
+        self.offer().find(&invocation.tool).is_some_and(|tool| tool.reads())
+    }
+
     /// Returns the shared rules: rules that are added to them count here too.
     pub fn rules(&self) -> &Rules {
         &self.rules

@@ -8,7 +8,7 @@ use std::time::Instant;
 use converse_canister::{Canister, Content, Decision, Transcript, User};
 use converse_engine::{
     AnswerCheck, Approver, CondenseOutcome, Conversation as Loop, Ending, Engine, EngineError,
-    Event as Happened, Ledger, Ports, Sink, condense_now, converse, ledger,
+    Event as Happened, Ledger, Ports, Runner, Sink, condense_now, converse, ledger,
 };
 use converse_ensemble::{Pending, Roster};
 use futures_util::FutureExt as _;
@@ -56,6 +56,7 @@ impl<'h> HostParts<'h> {
             durable: false,
             wires: None,
             roster: None,
+            runner: None,
         }
     }
 }
@@ -73,6 +74,7 @@ pub struct ConversationBuilder<'h> {
     durable: bool,
     wires: Option<Wires>,
     roster: Option<&'h Roster>,
+    runner: Option<&'h dyn Runner>,
 }
 
 crate::opaque_debug!(ConversationBuilder<'_>);
@@ -128,11 +130,33 @@ impl<'h> ConversationBuilder<'h> {
     #[doc(hidden)]
     #[must_use]
     pub fn resume(self, history: History) -> Conversation<'h> {
-        let Self { parts, approver, sinks, caller, deadline, can_take_back, durable, wires, roster, .. } =
-            self;
+        let Self {
+            parts,
+            approver,
+            sinks,
+            caller,
+            deadline,
+            can_take_back,
+            durable,
+            wires,
+            roster,
+            runner,
+            ..
+        } = self;
         let roster = roster.unwrap_or(&parts.connected.roster).for_caller(caller);
         let wires = wires.unwrap_or_else(|| parts.settings.wires());
-        Conversation { parts, approver, sinks, history, roster, wires, deadline, can_take_back, durable }
+        Conversation {
+            parts,
+            approver,
+            sinks,
+            history,
+            roster,
+            wires,
+            deadline,
+            can_take_back,
+            durable,
+            runner,
+        }
     }
 
     /// Hears every event, after the session and the audit log. An error ends the turn.
@@ -183,6 +207,14 @@ impl<'h> ConversationBuilder<'h> {
         self
     }
 
+    /// Carries its turns from step to step. Without it, each step begins at once.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn runner(mut self, runner: Option<&'h dyn Runner>) -> Self {
+        self.runner = runner;
+        self
+    }
+
     /// Connections to the models that are there already.
     #[doc(hidden)]
     #[must_use]
@@ -204,6 +236,7 @@ pub struct Conversation<'h> {
     deadline: Option<Instant>,
     can_take_back: bool,
     durable: bool,
+    runner: Option<&'h dyn Runner>,
 }
 
 impl fmt::Debug for Conversation<'_> {
@@ -244,7 +277,8 @@ impl<'h> Conversation<'h> {
         let asking = self.asking();
         let (state, _, mut sinks) = self.history.parts();
         sinks.extend(&self.sinks);
-        let ports = Ports { approver: self.approver.as_ref(), sinks: &sinks, jitter: &World::dice };
+        let approver = self.approver.as_ref();
+        let ports = Ports { approver, sinks: &sinks, jitter: &World::dice, runner: None };
         let engine = asking.engine(&self.roster, &self.wires);
         condense_now(state, &engine, ports, &self.parts.interrupt.token).await
     }
@@ -281,7 +315,8 @@ impl<'h> Conversation<'h> {
         sinks.extend(&self.sinks);
         sinks.push(&events);
         sinks.extend(listener.as_ref().map(|listener| listener as &dyn Sink));
-        let ports = Ports { approver: self.approver.as_ref(), sinks: &sinks, jitter: &World::dice };
+        let (approver, runner) = (self.approver.as_ref(), self.runner);
+        let ports = Ports { approver, sinks: &sinks, jitter: &World::dice, runner };
         let engine = asking.engine(&self.roster, &self.wires);
         let said = opening(state.transcript(), settings.system.as_deref(), said);
         let ended: Result<Result<Ending, EngineError>, Failure> = match say(state, said, ports, journal) {

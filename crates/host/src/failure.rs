@@ -142,6 +142,7 @@ impl From<EngineError> for Failure {
         match error {
             EngineError::Exchange(error) => exchange(*error),
             EngineError::Sink(error) => error.into(),
+            EngineError::Released(released) => Self::new(Kind::Limit, "released", released.to_string()),
             EngineError::Transcript(error) => Self::new(Kind::Internal, "internal", error.to_string()),
         }
     }

@@ -2,9 +2,11 @@
 
 use std::mem;
 
-use converse_canister::{Blobs as _, Condensed, Transcript, TranscriptError};
-use converse_engine::{ContextState, Conversation as Loop, Event, Limits, Sink};
-use converse_session::{Body, Contents, Session, Uuid, digests};
+use converse_canister::{
+    Blobs as _, Canister, Condensed, Cost, Decision, Transcript, TranscriptError, Usage,
+};
+use converse_engine::{ContextState, Conversation as Loop, Event, Limits, NOBODY, Progress, Sink, SinkError};
+use converse_session::{Body, Contents, Loaded, Repair, Session, Uuid, digests};
 
 use crate::audit::AuditSink;
 use crate::contents::Kept;
@@ -20,6 +22,8 @@ pub struct History {
     audit: Option<AuditSink>,
     id: Option<Uuid>,
     audits: bool,
+    /// Of a turn that another process began.
+    progress: Option<Progress>,
 }
 
 crate::opaque_debug!(History);
@@ -28,7 +32,7 @@ impl Default for History {
     /// An empty conversation that is neither saved nor audited.
     fn default() -> Self {
         let state = Loop::resume(Transcript::new(), Limits::default());
-        Self { state, journal: None, audit: None, id: None, audits: false }
+        Self { state, journal: None, audit: None, id: None, audits: false, progress: None }
     }
 }
 
@@ -54,6 +58,43 @@ impl History {
         history.replace(transcript, session.loaded.condensed.take());
         history.keep_in(session, context, world);
         history
+    }
+
+    /// Continues the turn of a session that another process began, with `began` messages before its first reply. The log is
+    /// that of several conversations. `sinks` hear what it has done so far. A reply that was being saved is left out.
+    ///
+    /// # Errors
+    ///
+    /// The session cannot be written.
+    pub fn taken_up(
+        mut session: Session,
+        began: usize,
+        sinks: &[&dyn Sink],
+        audit: &AuditSink,
+        context: &RunContext,
+    ) -> Result<Self, Failure> {
+        let transcript = mem::take(&mut session.loaded.transcript);
+        let condensed = session.loaded.condensed.take();
+        let incomplete = session.loaded.repairs.iter().find_map(|repair| match repair {
+            Repair::IncompleteReply { turn } => {
+                transcript.as_slice().iter().position(|canister| canister.turn() == Some(*turn))
+            }
+            _ => None,
+        });
+        let far = Far::of(&session.loaded);
+        let said = transcript.as_slice().len();
+        let id = Some(session.id);
+        let journal = JournalSink::new(session, said, World::now).with_cassette(&context.cassette);
+        let audit = Some(audit.for_session(id.map(|id| id.to_string())));
+        let mut history = Self { audit, journal: Some(journal), id, audits: true, ..Self::default() };
+        history.replace(transcript, condensed);
+        if let Some(before) = incomplete {
+            history.rewind(before)?;
+        }
+        far.retell(history.transcript().as_slice().get(began..).unwrap_or_default(), sinks)?;
+        let Far { cost, unapproved, .. } = far;
+        history.progress = Some(Progress { began, cost, unapproved });
+        Ok(history)
     }
 
     /// Saves messages from now on in this session.
@@ -170,7 +211,11 @@ impl History {
         let state = mem::replace(&mut self.state, Loop::resume(Transcript::new(), limits));
         let learnt = state.context_state().clone();
         let (transcript, condensed) = state.into_parts();
-        self.state = resumed(transcript, condensed, learnt, limits);
+        let state = resumed(transcript, condensed, learnt, limits);
+        self.state = match self.progress.take() {
+            Some(progress) => state.take_up(progress),
+            None => state,
+        };
     }
 
     /// The state of the loop, the journal, and the sinks of its events. The journal is the first sink: an event that it
@@ -180,6 +225,44 @@ impl History {
         let sinks = journal.as_ref().map(|journal| journal as &dyn Sink);
         let sinks = sinks.into_iter().chain(audit.as_ref().map(|audit| audit as &dyn Sink)).collect();
         (state, journal.as_ref(), sinks)
+    }
+}
+
+/// How far a turn has come that another process began.
+struct Far {
+    usage: Usage,
+    cost: Option<Cost>,
+    unapproved: usize,
+    /// Of the last reply.
+    model: String,
+}
+
+impl Far {
+    fn of(loaded: &Loaded) -> Self {
+        let nobody = |decision: &Decision| match decision {
+            Decision::Deny { comment: Some(comment), .. } => comment.starts_with(NOBODY),
+            _ => false,
+        };
+        let last = loaded.replies.iter().max_by_key(|(turn, _)| turn.0);
+        Self {
+            usage: loaded.usage,
+            cost: (!loaded.unpriced).then_some(loaded.cost),
+            unapproved: loaded.decisions.iter().filter(|(_, decision)| nobody(decision)).count(),
+            model: last.map(|(_, reply)| reply.model.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// Tells what the turn has done, in one sum for the usage of its replies.
+    fn retell(&self, done: &[Canister], sinks: &[&dyn Sink]) -> Result<(), SinkError> {
+        let Self { usage, cost, model, .. } = self;
+        let (provider, model) = model.split_once('/').unwrap_or(("", model));
+        let (usage, cost) = (*usage, *cost);
+        let used = Event::Used { usage, cost, model, provider, cut: false, instead: None };
+        for sink in sinks.iter().filter(|_| !done.is_empty()) {
+            done.iter().try_for_each(|canister| sink.emit(&Event::Appended(canister)))?;
+            sink.emit(&used)?;
+        }
+        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
 
+use converse_canister::Invocation;
 use jiff::Timestamp;
 
 use crate::entry::MAX_LINE_BYTES;
@@ -29,6 +30,17 @@ pub struct Journal {
     lock: Box<dyn SessionLock>,
 }
 
+/// What becomes of invocations without a result when a session is opened.
+#[derive(Clone, Copy)]
+pub(crate) enum Opening<'a> {
+    /// They get a result: interrupted or not run.
+    Anew,
+    /// Those that wait for a decision stay open.
+    Waiting,
+    /// The turn goes on: those that were not started stay open, and those that may run again.
+    TakenUp(&'a dyn Fn(&Invocation) -> bool),
+}
+
 impl Journal {
     /// Creates the journal of a new session durably.
     pub(crate) fn create(at: &dyn SessionStorage, header: Header) -> Result<Self, SessionError> {
@@ -45,16 +57,19 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Opens and repairs a journal. On an error, the journal is unchanged or partly repaired. With `resumes`, invocations
-    /// that wait stay open.
+    /// Opens and repairs a journal. On an error, the journal is unchanged or partly repaired.
     pub(crate) fn open(
         at: &dyn SessionStorage,
         now: Timestamp,
-        resumes: bool,
+        opening: Opening<'_>,
     ) -> Result<(Self, Loaded), SessionError> {
         let mut lock = at.lock()?;
         let loaded = read_open(at)?;
-        let mut loaded = if resumes && loaded.is_waiting() { loaded } else { loaded.answered() };
+        let mut loaded = match opening {
+            Opening::Waiting if loaded.is_waiting() => loaded,
+            Opening::Anew | Opening::Waiting => loaded.answered(),
+            Opening::TakenUp(may_repeat) => loaded.taken_up(may_repeat),
+        };
         lock.sign(now)?;
         set_aside(at, &*lock, &loaded)?;
         if loaded.header.format < FORMAT {

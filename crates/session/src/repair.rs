@@ -10,8 +10,8 @@ use std::fmt;
 use std::path::Path;
 
 use converse_canister::{
-    Assistant, Canister, Condensed, Content, Cost, Decision, InvocationId, InvocationResult, Outcome, Stop,
-    Transcript, TurnId, Usage,
+    Assistant, Canister, Condensed, Content, Cost, Decision, Invocation, InvocationId, InvocationResult,
+    Outcome, Stop, Transcript, TurnId, Usage,
 };
 use jiff::Timestamp;
 
@@ -312,16 +312,39 @@ impl Loaded {
             && open.iter().all(|one| !self.started.contains(&one.id))
     }
 
-    /// Adds results for open invocations, and the text of a reply that was arriving. Their positions follow the lines about
-    /// incomplete replies.
+    /// Adds results for invocations that were started and may not run again. The others stay open, and the text of a reply
+    /// that was arriving is left out: the model is called again.
+    #[must_use]
+    pub(crate) fn taken_up(mut self, may_repeat: &dyn Fn(&Invocation) -> bool) -> Self {
+        self.partial = None;
+        let started = std::mem::take(&mut self.started);
+        let is_closed = |one: &Invocation| started.contains(&one.id) && !may_repeat(one);
+        let mut taken_up = self.answered_if(&started, is_closed);
+        taken_up.started = started;
+        taken_up
+    }
+
+    /// Adds results for open invocations, and the text of a reply that was arriving.
     #[must_use]
     pub(crate) fn answered(mut self) -> Self {
+        let started = std::mem::take(&mut self.started);
+        let mut answered = self.answered_if(&started, |_| true);
+        answered.started = started;
+        answered
+    }
+
+    /// The positions of what is added follow the lines about incomplete replies.
+    fn answered_if(
+        mut self,
+        started: &HashSet<InvocationId>,
+        is_closed: impl Fn(&Invocation) -> bool,
+    ) -> Self {
         let (at, partial) = (self.last, self.partial.take());
         let incomplete =
             self.repairs.iter().filter(|repair| matches!(repair, Repair::IncompleteReply { .. }));
         let mut seq = self.next_seq + incomplete.count() as u64;
-        let open = self.transcript.open().into_iter().map(|invocation| invocation.id.clone());
-        let open: Vec<_> = open.map(|id| Repair::of_open(id, &self.started)).collect();
+        let open = self.transcript.open().into_iter().filter(|one| is_closed(one));
+        let open: Vec<_> = open.map(|one| Repair::of_open(one.id.clone(), started)).collect();
         let partial = partial.map(|(turn, text)| Repair::PartialReply { turn, text });
         for repair in open.into_iter().chain(partial) {
             // A result of an open invocation is always allowed, and a reply if its turn is new.

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::files::Durability;
+use crate::journal::Opening;
 use crate::storage::SessionStorage;
 use crate::tally::Tally;
 use crate::{
@@ -55,10 +56,10 @@ impl Session {
         at: Arc<dyn SessionStorage>,
         id: Uuid,
         now: Timestamp,
-        resumes: bool,
+        opening: Opening<'_>,
         clean: &Clean,
     ) -> Result<Self, SessionError> {
-        let (journal, mut loaded) = Journal::open(&*at, now, resumes)?;
+        let (journal, mut loaded) = Journal::open(&*at, now, opening)?;
         journal.lock().sweep().map_err(SessionError::io(at.dir()))?;
         if let Some(kept) = metadata::set_aside(&*at, journal.lock())? {
             loaded.repairs.push(Repair::Metadata { kept });

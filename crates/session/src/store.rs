@@ -4,10 +4,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use converse_canister::Invocation;
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::files::Durability;
+use crate::journal::Opening;
 use crate::list_index::ListIndex;
 use crate::storage::{Directory, Listed, SessionStorage, Storage, is_missing};
 use crate::{
@@ -87,12 +89,30 @@ impl Store {
 
     /// Locks, reads and repairs a session, and returns it for writing.
     pub fn open(&self, id: Uuid, now: Timestamp) -> Result<Session, SessionError> {
-        Session::open(self.existing(id)?, id, now, false, &self.clean)
+        Session::open(self.existing(id)?, id, now, Opening::Anew, &self.clean)
     }
 
     /// The same, for a turn that may continue with invocations that wait for a decision: they stay open.
     pub fn resume(&self, id: Uuid, now: Timestamp) -> Result<Session, SessionError> {
-        Session::open(self.existing(id)?, id, now, true, &self.clean)
+        Session::open(self.existing(id)?, id, now, Opening::Waiting, &self.clean)
+    }
+
+    /// The same, for a turn that goes on where another process was lost. Invocations that were not started stay open, and
+    /// those that may run again. The others get the result that their outcome is unknown: whoever has the session's lock is
+    /// the only one who may start one, and this is written before anything runs.
+    pub fn take_up(
+        &self,
+        id: Uuid,
+        now: Timestamp,
+        may_repeat: &dyn Fn(&Invocation) -> bool,
+    ) -> Result<Session, SessionError> {
+        let opened = Session::open(self.existing(id)?, id, now, Opening::TakenUp(may_repeat), &self.clean);
+        if matches!(opened, Err(SessionError::Empty { .. })) {
+            // Its creation was interrupted, so nothing was said: it begins anew.
+            self.delete(id)?;
+            return Err(SessionError::NotFound(id.to_string()));
+        }
+        opened
     }
 
     /// Reads a session without locking or writing. Invocations that wait for a decision are open.

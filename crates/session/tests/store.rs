@@ -272,6 +272,34 @@ fn the_latest_is_the_one_written_to_last() {
 }
 
 #[test]
+fn a_turn_is_taken_up_from_its_session_or_begins_anew() {
+    let (_dir, store) = store();
+    let closed = |_: &Invocation| false;
+    let missing = |dice| matches!(store.take_up(id(dice), now(), &closed), Err(SessionError::NotFound(_)));
+    assert!(missing(1));
+    // Killed while it was created: nothing was said, so it begins anew under its id.
+    for left in ["", "{\"seq\":1,"] {
+        let dir = store.create(id(1), "p", now()).unwrap().dir().to_owned();
+        fs::write(dir.join("journal.jsonl"), left).unwrap();
+        assert!(missing(1));
+    }
+    let mut session = store.create(id(1), "p", now()).unwrap();
+    say(&mut session, "go");
+    let call = ask(&mut session);
+    assert!(matches!(store.take_up(id(1), now(), &closed), Err(SessionError::InUse { .. })));
+    session.append(Body::Started { id: call.clone() }, now()).unwrap();
+    drop(session);
+    let again = store.take_up(id(1), now(), &|_| true).unwrap();
+    assert_eq!(again.loaded.transcript.open().len(), 1, "it may run again");
+    drop(again);
+    let closed = store.take_up(id(1), now(), &closed).unwrap();
+    assert!(closed.loaded.repairs.contains(&Repair::Interrupted { id: call }));
+    drop(closed);
+    let settled = store.take_up(id(1), now(), &|_| true).unwrap();
+    assert_eq!(settled.loaded.transcript.open().len(), 0, "what was written counts");
+}
+
+#[test]
 fn a_session_is_found_by_id_name_or_beginning() {
     let (dir, store) = store();
     for dice in [1, 2] {

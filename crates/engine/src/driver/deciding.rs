@@ -6,6 +6,9 @@ use converse_ensemble::{Approved, Pending, Verdict};
 use super::{Driver, edit_note, halted};
 use crate::{Ending, EngineError, Event, SinkError};
 
+/// How the comment of a decision begins that nobody could be asked about.
+pub const NOBODY: &str = "nobody could be asked";
+
 impl Driver<'_> {
     /// Returns how the turn ends if the answers of the approver come later.
     pub(super) async fn decide(&mut self, undecided: &[Invocation]) -> Result<Option<Ending>, EngineError> {
@@ -19,7 +22,7 @@ impl Driver<'_> {
                     self.append_result(denied.result)?;
                 }
                 Verdict::Allowed(approved) => {
-                    match self.over_its_limit(approved.id(), approved.tool(), approved.max_invocations()) {
+                    match self.over_its_limit(approved.id(), &invocation.tool, approved.max_invocations()) {
                         Some(result) => self.append_result(result)?,
                         None if !self.affords(&pending, approved.cost()) => return Ok(None),
                         None => {
@@ -29,7 +32,7 @@ impl Driver<'_> {
                     }
                 }
                 Verdict::Ask(waiting) => {
-                    match self.over_its_limit(waiting.id(), waiting.tool(), waiting.max_invocations()) {
+                    match self.over_its_limit(waiting.id(), &invocation.tool, waiting.max_invocations()) {
                         Some(result) => self.append_result(result)?,
                         None if !self.affords(&pending, waiting.cost()) => return Ok(None),
                         None => pending.push(waiting),
@@ -137,8 +140,8 @@ impl Driver<'_> {
         self.conversation.count_unapproved();
         let rule = waiting.rule().to_owned();
         let (comment, why) = match waiting.reason() {
-            Some(reason) => (format!("nobody could be asked: {reason}"), format!(" ({rule}: {reason})")),
-            None => ("nobody could be asked".to_owned(), String::new()),
+            Some(reason) => (format!("{NOBODY}: {reason}"), format!(" ({rule}: {reason})")),
+            None => (NOBODY.to_owned(), String::new()),
         };
         self.decided(waiting.id(), &Decision::Deny { rule, comment: Some(comment) })?;
         let text = format!("it needs an approval{why} and nobody can be asked in this run; nothing was run");

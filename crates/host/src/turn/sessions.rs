@@ -1,6 +1,6 @@
 //! Where a conversation is kept: the sessions of this user, opened and begun.
 
-use converse_canister::Canister;
+use converse_canister::{Canister, Invocation};
 use converse_session::{Clean, Repair, Session, SessionError, Store, Uuid, label_name, new_id};
 use jiff::Timestamp;
 
@@ -42,6 +42,20 @@ pub fn open(id: Uuid, context: &RunContext, world: &World) -> Result<Session, Fa
 /// The same, with the invocations open that wait for a decision.
 pub fn resume(id: Uuid, context: &RunContext, world: &World) -> Result<Session, Failure> {
     opened(cleaned(required(world)?, context).resume(id, World::now()), context)
+}
+
+/// Opens the session for a turn that goes on where another process was lost; see [`Store::take_up`]. `None` if there is no
+/// such session.
+pub fn take_up(
+    id: Uuid,
+    may_repeat: &dyn Fn(&Invocation) -> bool,
+    context: &RunContext,
+    world: &World,
+) -> Result<Option<Session>, Failure> {
+    match cleaned(required(world)?, context).take_up(id, World::now(), may_repeat) {
+        Err(SessionError::NotFound(_)) => Ok(None),
+        session => opened(session, context).map(Some),
+    }
 }
 
 fn opened(session: Result<Session, SessionError>, context: &RunContext) -> Result<Session, Failure> {

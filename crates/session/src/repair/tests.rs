@@ -142,3 +142,34 @@ fn invocations_that_wait_stay_open_until_one_is_started() {
     assert!(!load(&[]).is_waiting(), "it was interrupted");
     assert!(!load(&[waiting, Body::Started { id: first }]).is_waiting(), "its outcome is unknown");
 }
+
+#[test]
+fn a_turn_that_is_taken_up_keeps_open_what_was_not_started_and_what_may_run_again() {
+    let turn = TurnId(1);
+    let ids = [0, 1, 2].map(|index| InvocationId::of(turn, index));
+    let reply = Assistant { turn, content: vec![], native: None, stop: Stop::End, response_id: None };
+    let call = |id: &InvocationId| {
+        let (tool, arguments) = (id.to_string(), Arguments::parse("{}"));
+        Canister::Invocation(Invocation { turn, id: id.clone(), wire_id: None, tool, arguments, seal: None })
+    };
+    let used = Body::Used { usage: Usage::default(), cost: None, model: "m".to_owned(), provider: None };
+    let said = [Canister::User(User::text("x")), Canister::Assistant(reply)];
+    let said = said.into_iter().chain(ids.iter().map(call)).map(Body::from).chain([used]);
+    let started = ids.iter().take(2).map(|id| Body::Started { id: id.clone() });
+    let partial = Body::Partial { turn: TurnId(2), from: 0, text: "half of".to_owned() };
+
+    let lost = open(said.clone().chain(started));
+    let taken_up = lost.taken_up(&|invocation| invocation.tool == ids[1].as_str());
+    let still_open: Vec<_> = taken_up.transcript.open().iter().map(|one| one.id.clone()).collect();
+    assert_eq!(still_open, ids[1..]);
+    assert_eq!(taken_up.repairs, [Repair::Interrupted { id: ids[0].clone() }]);
+    assert!(taken_up.started.contains(&ids[0]));
+    assert_eq!(taken_up.amendments().len(), 2, "the result and a note are written");
+
+    let results = ids
+        .iter()
+        .map(|id| Body::from(Canister::Result(InvocationResult::new(id.clone(), Outcome::Success, "done"))));
+    let arriving = open(said.chain(results).chain([partial]));
+    let taken_up = arriving.taken_up(&|_| false);
+    assert_eq!((taken_up.repairs, taken_up.transcript.as_slice().len()), (vec![], 8));
+}
