@@ -20,7 +20,7 @@ def load(name):
 
 
 canary, conformance, flags = map(load, ["canary/run", "conformance/run", "conformance/client"])
-interop, replicas, screenshots = map(load, ["interop/run", "replicas/run", "screenshots/run"])
+interop, replicas, screenshots, durable = map(load, ["interop/run", "replicas/run", "screenshots/run", "durable/run"])
 agentdojo, gateways, openai = map(load, ["agentdojo/run", "gateways/run", "openai/run"])
 growth, openapi = map(load, ["growth/run", "openapi/run"])
 agents, clients, servers = interop.agents, interop.clients, interop.servers
@@ -394,6 +394,22 @@ class Replicas(unittest.TestCase):
             found(running=True), found(outcome=""), found(noted=[]), found(noted=[1, 1]), found(messages=[tool, answer]),
             found(messages=[user, user, tool, answer]), *(found(events=[*events, event]) for event in events),
             *(found(events=[one for one in events if one is not event]) for event in events[:-1]),
+        ]:  # fmt: skip
+            self.assertGreater(wrong, 0)
+
+
+class Durable(unittest.TestCase):
+    def test_every_way_to_lose_a_conversation_is_seen(self):
+        calls = [{"tool": "ledger__look"}, {"tool": "ledger__note"}]
+
+        def found(noted=(0,), ids=("0",), **more):
+            line = {"answer": "noted 0", "exit": 0, "reason": "answered", "invocations": calls, "usage": {"output": 15}, **more}
+            return len(durable.problems([{**line, "id": one} for one in ids], 1, noted))
+
+        self.assertEqual((found(), found(answer="unknown 0", noted=()), found(answer="unknown 0")), (0, 0, 0))
+        for wrong in [
+            found(noted=()), found(noted=(0, 0)), found(ids=()), found(ids=("0", "0")), found(exit=7), found(answer="refused 0"),
+            found(answer="noted 1"), found(invocations=calls[1:]), found(usage={"output": 10}), found(answer="unknown 0", noted=(0, 0)),
         ]:  # fmt: skip
             self.assertGreater(wrong, 0)
 

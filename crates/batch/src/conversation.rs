@@ -4,8 +4,8 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
-use converse_canister::{Canister, Cost};
-use converse_engine::{Ending, Event, Limit, Sink, SinkError};
+use converse_canister::{Canister, Cost, Invocation, Transcript};
+use converse_engine::{Approver, Ending, Event, Limit, Runner, Sink, SinkError};
 use converse_host::answer::ReplySchema;
 use converse_host::attach::{Bounds, UserInput, keeper};
 use converse_host::audit::AuditSink;
@@ -15,14 +15,16 @@ use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
 use converse_host::routes::Wires;
 use converse_host::settings::Settings;
-use converse_host::turn::{sessions, with_resume_hint};
+use converse_host::turn::{opening, sessions, with_resume_hint};
 use converse_host::wiring::Connected;
 use converse_host::world::World;
 use converse_host::{History, HostParts};
+use converse_session::{Session, Uuid};
 use converse_terminal::render::End;
 use converse_terminal::render::json::JsonRenderer;
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::gate::{Barred, OwnWire, Passage, Stops};
@@ -78,16 +80,39 @@ pub struct Outcome {
 }
 
 /// What its tools have begun.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Acts {
     Nothing,
     Reads,
     Effects,
 }
 
+/// How a conversation is carried across processes.
+#[derive(Clone, Copy)]
+pub struct Durable<'a> {
+    /// Its session. If it exists, its turn goes on where another process left it.
+    pub session: Uuid,
+    pub runner: &'a dyn Runner,
+    pub approver: &'a dyn Approver,
+}
+
+converse_host::opaque_debug!(Durable<'_>);
+
 impl Shared<'_> {
     /// Runs a conversation. `allowance` is what it may cost.
     pub async fn run(&self, job: usize, line: Line, allowance: Option<Cost>) -> Outcome {
+        self.run_durably(job, line, allowance, None).await
+    }
+
+    /// Runs a conversation, or the rest of it, in the steps of a runner.
+    pub async fn run_durably(
+        &self,
+        job: usize,
+        line: Line,
+        allowance: Option<Cost>,
+        durable: Option<Durable<'_>>,
+    ) -> Outcome {
         let began = Instant::now();
         let id = line.id.clone();
         let seen = Mutex::new(Seen::default());
@@ -98,7 +123,8 @@ impl Shared<'_> {
         let mut session = None;
         let mut model = None;
         let heard = (&recorder, &watch, &passage);
-        let turn = self.turn(job, line, allowance, heard, (&mut session, &mut model)).boxed_local();
+        let turn =
+            self.turn((job, durable), line, allowance, heard, (&mut session, &mut model)).boxed_local();
         let crashed = || Failure::new(Kind::Internal, "internal", "the conversation crashed");
         let ended = AssertUnwindSafe(turn).catch_unwind().await.unwrap_or_else(|_| Err(crashed()));
         let session = session.as_deref();
@@ -123,6 +149,14 @@ impl Shared<'_> {
         result(id, object, None)
     }
 
+    /// Counts what the result of a conversation elsewhere says that it cost.
+    pub(crate) fn spent(&self, line: &Value) {
+        let known = line.get("cost").or_else(|| line.get("cost_at_least")).and_then(Value::as_f64);
+        let mut spending = self.spending.lock();
+        spending.known = spending.known.plus(Cost::of_dollars(known.unwrap_or_default()));
+        spending.is_unknown |= line.get("cost").is_none_or(Value::is_null) && known.is_some();
+    }
+
     fn end<'e>(
         &self,
         failure: Option<&'e Failure>,
@@ -140,7 +174,7 @@ impl Shared<'_> {
 
     async fn turn(
         &self,
-        job: usize,
+        (job, durable): (usize, Option<Durable<'_>>),
         line: Line,
         allowance: Option<Cost>,
         (recorder, watch, passage): (&JsonRenderer, &Watch<'_>, &Arc<Passage>),
@@ -163,18 +197,37 @@ impl Shared<'_> {
         }
         let input = self.input(line.question, line.attachments).await?;
         input.fits(&settings.model.endpoint, &settings.model.facts, &settings.model.id)?;
-        let is_collected = self.substitute.as_ref().is_some_and(|substitute| substitute.only_collects());
-        let created =
-            if self.saves && !is_collected { sessions::create(World::now(), context, world) } else { None };
-        let history = History::audited(created, self.audit, context);
-        *session = history.id().map(|id| id.to_string());
         let contents = Kept::over(self.contents);
-        contents.settle(history.contents());
-        let mut next = history.transcript().next_turn();
-        let mut said: Vec<Canister> = before.iter().map(|message| message.canister(&mut next)).collect();
-        said.extend(input.canisters(keeper(&contents).as_ref(), &contents, next)?);
         let caller = job + 1;
         let roster = connected.roster.for_caller(caller).keeping(Arc::new(contents.clone())).serving_many();
+        let kept = match durable {
+            Some(durable) => {
+                let may_repeat = |invocation: &Invocation| roster.only_reads(invocation);
+                match sessions::take_up(durable.session, &may_repeat, context, world)? {
+                    Some(lost) => Saved::Lost(lost),
+                    None => Saved::New(Some(sessions::begin(durable.session, World::now(), context, world)?)),
+                }
+            }
+            None => Saved::New(self.created()),
+        };
+        contents.settle(kept.session().map(|session| session.contents.clone()));
+        *session = kept.session().map(|session| session.id.to_string());
+        let mut next = Transcript::new().next_turn();
+        let mut said: Vec<Canister> = before.iter().map(|message| message.canister(&mut next)).collect();
+        said.extend(input.canisters(keeper(&contents).as_ref(), &contents, next)?);
+        let history = match kept {
+            Saved::New(created) => History::audited(created, self.audit, context),
+            Saved::Lost(lost) => {
+                let all = opening(&Transcript::new(), settings.system.as_deref(), said.clone()).len();
+                let sinks: [&dyn Sink; 2] = [recorder, watch];
+                let history = History::taken_up(lost, all, &sinks, self.audit, context)?;
+                // What it did is not known in detail.
+                watch.seen.lock().acts = Acts::Effects;
+                let had = history.transcript().as_slice().len();
+                said.drain(..had.saturating_sub(all - said.len()).min(said.len()));
+                history
+            }
+        };
         let parts =
             HostParts { world, context, settings: &settings, connected, contents: &contents, interrupt };
         let wires = self
@@ -182,6 +235,10 @@ impl Shared<'_> {
             .clone()
             .map(&settings, |_, inner| Arc::new(OwnWire { inner, passage: passage.clone() }));
         let conversation = parts.conversation().roster(&roster).wires(wires).caller(caller);
+        let conversation = match &durable {
+            Some(durable) => conversation.runner(Some(durable.runner)).approver(durable.approver),
+            None => conversation,
+        };
         let mut conversation = conversation.sink(watch).sink(recorder).resume(history);
         conversation.say(said).finish().await?;
         let calls = |canister: &Canister| matches!(canister, Canister::Invocation(_));
@@ -189,6 +246,13 @@ impl Shared<'_> {
             Some(failure) if !conversation.transcript().as_slice().iter().any(calls) => Err(failure),
             _ => Ok(()),
         }
+    }
+
+    /// Creates the session of a conversation, if it is saved.
+    fn created(&self) -> Option<Session> {
+        let is_collected = self.substitute.as_ref().is_some_and(|substitute| substitute.only_collects());
+        let is_saved = self.saves && !is_collected;
+        if is_saved { sessions::create(World::now(), self.context, self.world) } else { None }
     }
 
     /// Reads the attachments, which may be fetched: on a thread of its own then.
@@ -200,6 +264,22 @@ impl Shared<'_> {
         };
         let read = tokio::task::spawn_blocking(read).await;
         read.unwrap_or_else(|error| Err(Failure::new(Kind::Internal, "internal", error.to_string())))
+    }
+}
+
+/// Where a conversation is saved.
+enum Saved {
+    New(Option<Session>),
+    /// Another process has begun its turn.
+    Lost(Session),
+}
+
+impl Saved {
+    fn session(&self) -> Option<&Session> {
+        match self {
+            Self::New(session) => session.as_ref(),
+            Self::Lost(session) => Some(session),
+        }
     }
 }
 

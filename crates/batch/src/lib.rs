@@ -6,6 +6,7 @@
 
 mod conversation;
 mod gate;
+mod ingress;
 mod input;
 mod line;
 mod pace;
@@ -17,7 +18,7 @@ mod schedule;
 mod summary;
 mod work;
 
-pub use conversation::{Acts, Outcome, Shared, Spending};
+pub use conversation::{Acts, Durable, Outcome, Shared, Spending};
 pub use gate::{Barred, Gate, PacedWire, Stops};
 pub use line::{Fault, Line};
 pub use pace::{Admission, Ended, LONGEST_PAUSE, Pace, Ticket};

@@ -1,8 +1,8 @@
 //! One line of the input: a conversation. Pure.
 
 use converse_canister::{Assistant, Canister, Stop, Supervisor, TurnId, User};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -13,7 +13,8 @@ const MOST_ID: usize = 512;
 const EXAMPLE: &str = r#"a line is an object such as {"id": "1", "prompt": "What is 2+2?"}"#;
 
 /// A conversation to run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Line {
     pub id: String,
     /// Messages before the last question.
@@ -26,14 +27,14 @@ pub struct Line {
     pub schema: Option<Value>,
 }
 
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Message {
     role: Role,
     content: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Role {
     System,

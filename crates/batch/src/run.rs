@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use converse_canister::Cost;
 use converse_host::answer::ReplySchema;
 use converse_host::audit::AuditSink;
 use converse_host::catalogue::Catalogue;
@@ -22,13 +23,16 @@ use converse_mcp::Responders;
 use converse_terminal::console::Console;
 use converse_terminal::render::output::write_stderr;
 use converse_terminal::signals;
+use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
 use crate::conversation::{Acts, Outcome, Shared, Spending};
 use crate::gate::{Barred, Gate, PacedWire, Stops};
+use crate::ingress::{Ingress, RUNNER_LOST};
 use crate::input::{Input, Known, State};
 use crate::line::Line;
 use crate::pace::LONGEST_PAUSE;
@@ -63,6 +67,8 @@ pub struct BatchOptions {
     pub schema: Option<PathBuf>,
     /// Runs the conversations over the batch API of their provider. Needs a file of results.
     pub provider: Option<ProviderBatch>,
+    /// Runs the conversations on the workers of a Restate server, `restate://HOST:PORT`. Their settings, models and tools count.
+    pub runner: Option<String>,
     /// `max_cost` is for all conversations, every other limit for each; with `provider`, `deadline` is for the wait.
     pub turn: TurnOptions,
 }
@@ -83,13 +89,19 @@ pub fn run(
     console.warn_all(warnings);
     console.context.redactor.learn(model::keys(&files, world)?);
     let batch = Batch { options, console, world, interrupt, template: template(options, world)? };
-    let mut settings =
-        Settings::resolve(&options.turn, options.schema.as_deref(), None, &files, None, world)?;
+    let is_remote = options.runner.is_some();
+    let (schema, line_schema) = match &options.schema {
+        Some(path) if is_remote => (None, Some(schema_of_lines(path, world)?)),
+        schema => (schema.as_deref(), None),
+    };
+    let mut settings = Settings::resolve(&local(options), schema, None, &files, None, world)?;
     let plan = options.provider.as_ref().map(|provider| Plan::of(options, provider, &mut settings));
     let plan = plan.transpose()?;
-    settings.model.require_key()?;
-    console.warn_all(settings.fallbacks.left_out.iter().cloned());
-    console.note_understudy(&settings.model);
+    if !is_remote {
+        settings.model.require_key()?;
+        console.warn_all(settings.fallbacks.left_out.iter().cloned());
+        console.note_understudy(&settings.model);
+    }
     let (results, known) = match &options.output {
         Some(path) => Results::to_file(&world.cwd.join(path), batch.retries())?,
         None => (Results::to_stdout(), Known::default()),
@@ -106,8 +118,31 @@ pub fn run(
             None
         }
     };
+    let remote = options
+        .runner
+        .as_ref()
+        .map(|url| Ok::<_, Failure>(Remote { ingress: Ingress::new(url, results.path())?, line_schema }));
+    let remote = remote.transpose()?;
     let (input, failed) = batch.input(&known, &settings)?;
-    block_on(batch.connected(settings, input, results, failed, Way { exit_code, over_provider }))?
+    block_on(batch.connected(settings, input, results, failed, Way { exit_code, over_provider, remote }))?
+}
+
+/// With a runner, this process calls no model and no tool.
+fn local(options: &BatchOptions) -> TurnOptions {
+    let mut turn = options.turn.clone();
+    if options.runner.is_some() {
+        turn.model = vec!["understudy".to_owned()];
+        turn.no_tools = true;
+    }
+    turn
+}
+
+/// Reads the schema of lines that have none.
+fn schema_of_lines(path: &Path, world: &World) -> Result<Value, Failure> {
+    ReplySchema::read(path, world)?;
+    let text = std::fs::read(world.cwd.join(path)).map_err(|error| error.to_string());
+    let value = text.and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()));
+    value.map_err(|why| Failure::usage("schema-file", format!("`{}` cannot be used: {why}", path.display())))
 }
 
 fn template(options: &BatchOptions, world: &World) -> Result<Option<String>, Failure> {
@@ -128,6 +163,14 @@ struct Way {
     exit_code: fn(Kind) -> u8,
     /// For a provider batch: its plan, and what is open of earlier ones.
     over_provider: Option<(Plan, Record)>,
+    remote: Option<Remote>,
+}
+
+/// Where conversations run that do not run here.
+struct Remote {
+    ingress: Ingress,
+    /// The schema of lines that have none.
+    line_schema: Option<Value>,
 }
 
 struct Batch<'a> {
@@ -176,7 +219,7 @@ impl Batch<'_> {
     /// Checks what only the environment shows. Returns the field at fault too.
     fn check(&self, line: &Line, settings: &Settings) -> Result<(), (&'static str, Failure)> {
         if let Some(schema) = &line.schema {
-            if settings.model.is_understudy() {
+            if settings.model.is_understudy() && self.options.runner.is_none() {
                 let failure = Failure::usage("schema-understudy", "`schema` needs a language model");
                 return Err(("schema", failure.hint("-m ollama/NAME for a local model")));
             }
@@ -185,6 +228,14 @@ impl Batch<'_> {
             })?;
         }
         let is_missing = |name: &&String| !name.contains("://") && !self.world.cwd.join(name).is_file();
+        if self.options.runner.is_some()
+            && let Some(name) = line.attachments.first()
+        {
+            // A worker reads no file and no address that somebody else names.
+            let message = format!("`{name}` cannot be attached with `--runner`");
+            let failure = Failure::usage("attachment", message);
+            return Err(("attachments", failure.hint("put its text into the prompt")));
+        }
         match line.attachments.iter().find(is_missing) {
             None => Ok(()),
             Some(name) => {
@@ -245,7 +296,7 @@ impl Batch<'_> {
         failed: HashSet<String>,
         (connected, contents, way): (&Connected, &Kept, Way),
     ) -> Result<(), Failure> {
-        let Way { exit_code, over_provider } = way;
+        let Way { exit_code, over_provider, remote } = way;
         let began = Instant::now();
         let jobs = self.options.jobs;
         let gates: Mutex<HashMap<String, Gate>> = Mutex::default();
@@ -301,10 +352,17 @@ impl Batch<'_> {
             bar.set_position(tally.done() as u64);
             bar.set_message(tally.progress());
         };
-        let mut running = Running { work, schedule, gate, began, show: &show };
+        let results = work.results.path().map(Path::to_owned);
+        let remote = remote.as_ref();
+        let mut running = Running { work, schedule, gate, began, show: &show, remote };
         running.all().await;
         bar.finish_and_clear();
-        running.work.end(settings.limits.cost)
+        let is_over = running.work.tally.left() == 0;
+        let ended = running.work.end(settings.limits.cost);
+        if let Some(results) = results.filter(|_| remote.is_some() && is_over) {
+            Ingress::conclude(&results);
+        }
+        ended
     }
 }
 
@@ -316,9 +374,10 @@ struct Running<'r> {
     gate: Gate,
     began: Instant,
     show: &'r dyn Fn(&Tally),
+    remote: Option<&'r Remote>,
 }
 
-impl Running<'_> {
+impl<'r> Running<'r> {
     async fn all(&mut self) {
         let shared = self.work.shared;
         if let Err(failure) = self.work.unknown() {
@@ -334,7 +393,7 @@ impl Running<'_> {
             let until = match next {
                 Next::Start { job, allowance } => {
                     match self.work.line(job) {
-                        Ok(line) => running.push(shared.run(job, line, allowance).boxed_local()),
+                        Ok(line) => running.push(self.conversation(job, line, allowance)),
                         Err(failure) => {
                             self.schedule.ended(job, Fate::Left);
                             self.stop(failure);
@@ -363,6 +422,21 @@ impl Running<'_> {
                 }
             }
         }
+    }
+
+    fn conversation(
+        &self,
+        job: usize,
+        mut line: Line,
+        allowance: Option<Cost>,
+    ) -> LocalBoxFuture<'r, Outcome> {
+        let shared = self.work.shared;
+        let Some(Remote { ingress, line_schema }) = self.remote else {
+            return shared.run(job, line, allowance).boxed_local();
+        };
+        line.schema = line.schema.or_else(|| line_schema.clone());
+        let attempt = self.schedule.repeats(job);
+        ingress.run(shared, (job, attempt), line, allowance).boxed_local()
     }
 
     fn stop(&mut self, failure: Failure) {
@@ -397,7 +471,8 @@ impl Running<'_> {
         let Some(failure) = &outcome.failure else { return Fate::Done };
         // What has had an effect is not done again.
         let unless_acted = |fate| if acts == Acts::Effects { Fate::Done } else { fate };
-        let is_common = matches!(failure.code, "auth" | "quota" | "save-failed" | "audit-failed");
+        let is_common =
+            matches!(failure.code, "auth" | "quota" | "save-failed" | "audit-failed" | RUNNER_LOST);
         let asked = failure.facts.iter().find(|(name, _)| *name == "retry_after_s");
         let is_long =
             asked.and_then(|(_, value)| value.as_f64()).is_some_and(|s| s > LONGEST_PAUSE.as_secs_f64());

@@ -92,6 +92,11 @@ impl Schedule {
         self.repeats.get(&job).is_none_or(|times| *times < MOST_REPEATS)
     }
 
+    /// How often it was put back.
+    pub(crate) fn repeats(&self, job: usize) -> u8 {
+        self.repeats.get(&job).copied().unwrap_or_default()
+    }
+
     pub fn ended(&mut self, job: usize, fate: Fate) {
         if self.running.remove(&job) && fate == Fate::Again && self.may_repeat(job) {
             *self.repeats.entry(job).or_default() += 1;

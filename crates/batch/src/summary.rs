@@ -16,7 +16,7 @@ pub(crate) struct Tally {
     pub(crate) failed_before: usize,
     pub(crate) answered: usize,
     /// Failures by code.
-    failed: BTreeMap<&'static str, usize>,
+    failed: BTreeMap<String, usize>,
     pub(crate) spent: Cost,
     /// The cost of a reply is unknown.
     pub(crate) more: bool,
@@ -28,8 +28,8 @@ impl Tally {
         Self { all, before, failed_before, ..Self::default() }
     }
 
-    pub(crate) fn fail(&mut self, code: &'static str) {
-        *self.failed.entry(code).or_default() += 1;
+    pub(crate) fn fail(&mut self, code: &str) {
+        *self.failed.entry(code.to_owned()).or_default() += 1;
     }
 
     /// Failures of this run.
@@ -85,7 +85,7 @@ impl Tally {
         part(self.left(), "not run");
         text.push_str(&format!("; {}, {}", self.cost(), span(self.elapsed)));
         let mut kinds: Vec<_> = self.failed.iter().collect();
-        kinds.sort_by_key(|(code, count)| (std::cmp::Reverse(**count), **code));
+        kinds.sort_by_key(|(code, count)| (std::cmp::Reverse(**count), *code));
         for (code, count) in kinds {
             text.push_str(&format!("\n  {} {code}", grouped(*count as u64)));
         }

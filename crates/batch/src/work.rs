@@ -33,7 +33,11 @@ impl Work<'_> {
     /// Counts and writes the result of a conversation.
     pub(crate) fn done(&mut self, job: usize, line: Value, failure: Option<&Failure>) -> Result<(), Failure> {
         match failure {
-            Some(failure) => self.tally.fail(failure.code),
+            Some(failure) => {
+                // A worker names the failure in its result alone.
+                let reason = line.get("reason").and_then(Value::as_str);
+                self.tally.fail(reason.unwrap_or(failure.code));
+            }
             None => self.tally.answered += 1,
         }
         self.results.take(job, line)

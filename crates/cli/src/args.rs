@@ -37,6 +37,7 @@ mod headings {
     pub(super) const BASELINE: &str = "Baseline";
     pub(super) const OUTPUT: &str = "Output";
     pub(super) const BATCH: &str = "Provider batch";
+    pub(super) const RUNNER: &str = "Durable runs";
     pub(super) const GLOBAL: &str = "Global options";
 }
 

@@ -70,6 +70,19 @@ pub(crate) struct Batch {
     #[arg(long, requires = "provider_batch", help_heading = headings::BATCH)]
     cancel_batch: bool,
 
+    /// Run the conversations on the workers of a Restate server; their models, tools and settings count
+    #[arg(
+        long,
+        value_name = "restate://HOST:PORT",
+        conflicts_with_all = [
+            "model", "fallback", "provider_batch", "retry_failed", "system", "preset", "ensemble", "ensembles",
+            "allow", "ask", "deny", "no_tools", "temperature", "max_output_tokens", "effort", "no_stream",
+            "max_iterations", "max_invocations", "deadline",
+        ],
+        help_heading = headings::RUNNER
+    )]
+    runner: Option<String>,
+
     #[command(flatten)]
     asking: Asking,
 
@@ -108,6 +121,7 @@ impl Batch {
             template: self.template.clone(),
             schema: self.schema.clone(),
             provider,
+            runner: self.runner.clone(),
             turn,
         }
     }

@@ -102,6 +102,20 @@ const ARROWS: &[(&str, &[&str])] = &[
             "converse-terminal",
         ],
     ),
+    // A program of its own: the binary does not link the SDK of Restate.
+    (
+        "converse-worker",
+        &[
+            "converse-batch",
+            "converse-canister",
+            "converse-engine",
+            "converse-ensemble",
+            "converse-host",
+            "converse-mcp",
+            "converse-session",
+            "converse-terminal",
+        ],
+    ),
     (
         "converse",
         &[
@@ -148,7 +162,9 @@ const CONFINED: &[(&str, &[&str])] = &[
     // A database is reached by its own protocol.
     ("rustls", &["converse-host", "converse-postgres"]),
     ("tokio-postgres", &["converse-postgres"]),
-    ("clap", &["converse"]),
+    ("clap", &["converse", "converse-worker"]),
+    ("restate-sdk", &["converse-worker"]),
+    ("jsonwebtoken", &["converse-server", "converse-worker"]),
     ("indicatif", &["converse-terminal"]),
     ("jsonschema", &["converse-config"]),
     ("landlock", &["converse-process"]),
@@ -179,6 +195,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "converse-server",
             "converse-terminal",
             "converse-testkit",
+            "converse-worker",
         ],
     ),
 ];
