@@ -1,8 +1,8 @@
 //! [`Link`]: one connection to a server, from its handshake to its end.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use converse_canister::{Digest, InvokerName};
@@ -85,6 +85,8 @@ pub(crate) struct Link {
     pub(crate) seen: tokio::sync::Mutex<Option<HashMap<InvokerName, Digest>>>,
     /// Set once the server has the roots, or does not ask for them.
     pub(crate) roots_known: tokio::sync::OnceCell<()>,
+    /// When requests no longer wait for that, set by the first one.
+    pub(crate) roots_until: OnceLock<Instant>,
     /// Consecutive failed listings after a change.
     pub(crate) missed: AtomicU32,
     /// Whether new calls need another connection. Calls in flight continue.
@@ -254,6 +256,7 @@ impl Link {
             end,
             seen: tokio::sync::Mutex::default(),
             roots_known: tokio::sync::OnceCell::new(),
+            roots_until: OnceLock::new(),
             missed: AtomicU32::new(0),
             retired: CancellationToken::new(),
             begun: Instant::now(),

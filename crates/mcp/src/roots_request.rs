@@ -8,12 +8,12 @@ use rmcp::model::{
     ClientRequest, PingRequest, RequestId, ServerJsonRpcMessage, ServerNotification, ServerRequest,
 };
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::Era;
 use crate::link::Link;
 
-/// Longest wait of the first request, all together.
+/// Longest time from the first request of ours until one is sent.
 const WAIT: Duration = Duration::from_secs(1);
 /// What a server gets to look at the directories. Nothing says when it has: `server-filesystem` answers pings meanwhile, and
 /// was ready after 5 to 31 ms on a busy machine (2026-11).
@@ -85,15 +85,23 @@ fn is_for_roots(request: &ServerRequest) -> bool {
 
 impl Link {
     /// Waits until the server has the roots, if it is a legacy server that may have them and asks for them when it is
-    /// initialized. At most a second, and once for a connection.
-    pub(crate) async fn roots_known(&self) {
-        let may_ask = self.era == Era::Legacy && self.handler.server_requests.roots.are_granted();
-        let waited = async || {
-            if may_ask {
-                let _ = timeout(WAIT, self.roots_taken()).await;
-            }
-        };
-        self.roots_known.get_or_init(waited).await;
+    /// initialized. All requests of a connection together wait for a second, each at most for half of its time, and none
+    /// longer than the connection lasts.
+    pub(crate) async fn roots_known(&self, deadline: Instant) {
+        if self.era != Era::Legacy || !self.handler.server_requests.roots.are_granted() {
+            return;
+        }
+        let now = Instant::now();
+        let until = *self.roots_until.get_or_init(|| now + WAIT);
+        if now >= until {
+            return;
+        }
+        let until = until.min(now + deadline.saturating_duration_since(now) / 2);
+        tokio::select! {
+            _ = timeout_at(until, self.roots_known.get_or_init(|| self.roots_taken())) => {}
+            () = self.end.over() => {}
+            () = self.retired.cancelled() => {}
+        }
     }
 
     async fn roots_taken(&self) {

@@ -31,6 +31,8 @@ pub(crate) const BACKOFF: Duration = Duration::from_millis(250);
 /// Limit for listing the tools again before a model is called. Shorter than the limit of an ensemble's refresh, so that
 /// the reason is reported.
 pub(crate) const RELIST: Duration = Duration::from_secs(4);
+/// Connections of one request that are lost before their server has the roots.
+const MAX_LINKS: u32 = 2;
 /// Consecutive failed listings; after them the server must announce a change again.
 const MAX_RELISTS: u32 = 3;
 
@@ -216,11 +218,17 @@ impl Server {
     /// Returns an open connection whose server has the roots, and opens a new one if necessary. After an error, nothing was
     /// sent.
     pub(crate) async fn link(&self, deadline: Instant) -> Result<Arc<Link>, InvokeError> {
-        let link = self.open_link(deadline).await?;
-        if !link.roots_known.initialized() {
-            let _ = timeout_at(deadline, link.roots_known().boxed()).await;
+        for _ in 0..MAX_LINKS {
+            let link = self.open_link(deadline).await?;
+            if !link.roots_known.initialized() {
+                link.roots_known(deadline).boxed().await;
+            }
+            // Meanwhile its server may have ended.
+            if link.is_alive() {
+                return Ok(link);
+            }
         }
-        Ok(link)
+        Err(not_sent("the connection was lost before the server had the roots"))
     }
 
     async fn open_link(&self, deadline: Instant) -> Result<Arc<Link>, InvokeError> {

@@ -4,6 +4,7 @@
 
 mod living;
 mod old;
+mod roots;
 mod site;
 #[path = "../stage/mod.rs"]
 mod stage;

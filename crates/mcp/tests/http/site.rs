@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use converse_config::{SecretRef, TransportPlan};
+use converse_config::{ConnectionPlan, SecretRef, TransportPlan};
 use converse_ensemble::{Answer, Ensemble, InvokeError};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -189,6 +189,14 @@ pub(crate) fn at(site: &Site) -> Ensemble {
 
 pub(crate) fn at_url(url: &str) -> Ensemble {
     ensemble(SecretRef::Literal(url.to_owned()), vec![], &Arc::default())
+}
+
+/// With the roots granted.
+pub(crate) fn with_roots(url: &str) -> Ensemble {
+    let way = TransportPlan::Http { url: SecretRef::Literal(url.to_owned()), headers: vec![] };
+    let mut connection = ConnectionPlan::new(way);
+    connection.grants.roots = vec![".".to_owned()];
+    stage::ensemble_of(connection, PathBuf::from("/"), &Arc::default())
 }
 
 pub(crate) fn echo() -> Result<Answer, InvokeError> {

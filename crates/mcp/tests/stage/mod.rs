@@ -55,8 +55,16 @@ pub(crate) fn ensemble(
     workspace: PathBuf,
     eras: &Arc<Remembered>,
 ) -> Ensemble {
-    let variables = [("TOKEN", "s3cret-token"), ("QUERY", "key=s3cret-query")];
     let connection = ConnectionPlan { connect_timeout: Some(timeout), ..ConnectionPlan::new(way) };
+    ensemble_of(connection, workspace, eras)
+}
+
+pub(crate) fn ensemble_of(
+    connection: ConnectionPlan,
+    workspace: PathBuf,
+    eras: &Arc<Remembered>,
+) -> Ensemble {
+    let variables = [("TOKEN", "s3cret-token"), ("QUERY", "key=s3cret-query")];
     let plan = EnsemblePlan {
         connection: Some(connection.clone()),
         ..EnsemblePlan::new(

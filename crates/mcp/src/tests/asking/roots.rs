@@ -106,3 +106,53 @@ async fn calls_that_come_together_wait_for_the_roots_together() {
     assert!(calls.into_iter().all(|answer| got(answer) == json!(true)));
     assert_eq!(pings(&fixture), 2);
 }
+
+/// Calls the tool with so much time.
+async fn call_within(tool: &Tool, limit: Duration) -> Result<Answer, InvokeError> {
+    tool.invocable.invoke(context(limit), &Arguments::parse("{}")).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_with_little_time_wait_for_half_of_it_and_all_calls_for_a_second() {
+    let mute = Habit { asks_after: "never", answers_pings: false, ..PROMPT };
+    let fixture = server(Era::Legacy, mute);
+    let (_connection, _ensemble, tools) = fixture.connected().await;
+    let begun = Instant::now();
+    for waited in [300, 600, 900, 1000, 1000, 1000] {
+        let answer = call_within(&tools[0], Duration::from_millis(600)).await;
+        assert_eq!(got(answer), json!(false));
+        assert_eq!(begun.elapsed(), Duration::from_millis(waited));
+    }
+    assert_eq!(pings(&fixture), 4, "no call that did not wait has asked");
+}
+
+/// A server that asks for the roots when it is pinged. So many of its starts end then, or when they have the roots.
+fn ending(starts: usize, with_roots: bool) -> Fixture {
+    let mut fixture = Fixture::new(move |start, request| match request["method"].as_str() {
+        Some("ping") if start > starts => result(request, &json!({})),
+        Some("ping") if with_roots => {
+            Act::Say(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"roots/list\"}\n".to_vec())
+        }
+        Some("ping") | None => Act::Exit,
+        _ => legacy(request),
+    });
+    fixture.grants.roots = vec![".".to_owned()];
+    fixture
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_not_sent_on_a_connection_that_was_lost_before_the_server_had_the_roots() {
+    for with_roots in [false, true] {
+        for (ending_starts, sent) in [(1, 1), (2, 0)] {
+            let fixture = ending(ending_starts, with_roots);
+            let (_connection, _ensemble, tools) = fixture.connected().await;
+            let answer = call(&tools[0], json!({})).await;
+            let heard = fixture.fake.heard();
+            let calls = heard.iter().filter(|method| *method == "tools/call").count();
+            assert_eq!((answer.is_ok(), calls, fixture.fake.starts()), (sent == 1, sent, 2), "{answer:?}");
+            let why = answer.map_or_else(|error| error.to_string(), |_| "not sent".to_owned());
+            assert!(why.contains("not sent"), "{why}");
+            assert!(call(&tools[0], json!({})).await.is_ok(), "the next call starts it again");
+        }
+    }
+}
