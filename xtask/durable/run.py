@@ -24,9 +24,6 @@ from pathlib import Path
 import kit
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "replicas"))
-from turns import Database  # noqa: E402
-
 WORKERS = 3
 AWAY = 0.7
 # What a whole run may take. A session whose worker was killed is taken up in seconds; the rest is for a busy machine.
@@ -333,7 +330,7 @@ def tried(options, directory, held, program, binaries):
     words = []
     if options.store == "postgres":
         (directory / "database").mkdir(mode=0o700)
-        database = Database(directory / "database")
+        database = kit.Database(directory / "database")
         database.start()
         held.callback(database.stop)
         words = ["--store", database.url]

@@ -27,7 +27,8 @@ const NOT_STARTED: &str = "not run: the session was interrupted before it starte
 #[derive(Debug)]
 pub struct Loaded {
     pub header: Header,
-    /// Without open invocations, unless they wait ([`Store::resume`](crate::Store::resume)).
+    /// Without open invocations, unless they wait ([`Store::resume`](crate::Store::resume)) or their turn goes on
+    /// ([`Store::take_up`](crate::Store::take_up)).
     pub transcript: Transcript,
     /// Decisions about invocations of the transcript, in order.
     pub decisions: Vec<(InvocationId, Decision)>,
