@@ -32,13 +32,21 @@ const LISTEN: &str = "LISTEN converse";
 const NOTIFY: &str = "SELECT pg_notify('converse', payload) FROM unnest($1) AS payload";
 
 /// Renews the heartbeat, and returns the turns of this process and those that are lost. A process that holds the lease of a session
-/// still writes: its turn is not lost yet.
+/// still writes: its turn is not lost yet. After an outage all processes seem lost to the first that is back: the last column says
+/// whether heartbeats, of whatever processes, have come for a lease without a break of one. Those that are there are known then.
 const BEAT: &str = "WITH beat AS (
         INSERT INTO converse.processes (id, expires)
         VALUES ($1, clock_timestamp() + make_interval(secs => $2))
         ON CONFLICT (id) DO UPDATE SET expires = excluded.expires),
+    pulse AS (
+        INSERT INTO converse.pulse AS p (since, last) VALUES (clock_timestamp(), clock_timestamp())
+        ON CONFLICT (id) DO UPDATE SET last = excluded.last, since = CASE
+            WHEN p.last > excluded.last - make_interval(secs => $2) THEN p.since ELSE excluded.last END
+        RETURNING since),
     old AS (DELETE FROM converse.processes WHERE expires < clock_timestamp() - interval '1 day' AND id <> $1)
-    SELECT t.owner, t.session, t.process, t.cancelled, t.run FROM converse.turns AS t
+    SELECT t.owner, t.session, t.process, t.cancelled, t.run,
+        (SELECT since FROM pulse) <= clock_timestamp() - make_interval(secs => $2)
+    FROM converse.turns AS t
     LEFT JOIN converse.processes AS p ON p.id = t.process
     LEFT JOIN converse.sessions AS s ON s.id = t.session
     WHERE t.process = $1 OR t.process IS NOT NULL
@@ -87,26 +95,6 @@ pub(crate) struct PostgresReplicas {
 impl fmt::Debug for PostgresReplicas {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresReplicas").field("process", &self.member.process).finish_non_exhaustive()
-    }
-}
-
-/// Heartbeats without a break, over one connection. After an outage all processes seem lost to the first that is back: only
-/// after a lease does it know those that are.
-#[derive(Default)]
-struct Steady {
-    first: Option<Instant>,
-    last: Option<Instant>,
-}
-
-impl Steady {
-    /// Notes a heartbeat, and returns whether they have come for a lease.
-    fn beats(&mut self, now: Instant, lease: Duration) -> bool {
-        let since = |earlier: Instant| now.saturating_duration_since(earlier);
-        if self.last.is_none_or(|last| since(last) >= lease) {
-            self.first = Some(now);
-        }
-        self.last = Some(now);
-        self.first.is_some_and(|first| since(first) >= lease)
     }
 }
 
@@ -176,11 +164,10 @@ impl Member {
         self.hear(News::Anything);
         let mut beats = interval(self.lease / crate::connection::RENEWALS);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut steady = Steady::default();
         let mut forgotten = BTreeSet::new();
         loop {
             tokio::select! {
-                _ = beats.tick() => forgotten = self.beat(&live, &forgotten, &mut steady).await?,
+                _ = beats.tick() => forgotten = self.beat(&live, &forgotten).await?,
                 () = self.told.notified() => self.tell(&live).await?,
             }
         }
@@ -197,22 +184,16 @@ impl Member {
 
     /// Renews the heartbeat. Turns whose end could not be noted are ended when they are found for the second time: one that
     /// has just begun or ended may be found once. Returns those that were found for the first time.
-    async fn beat(
-        &self,
-        live: &Live,
-        forgotten: &BTreeSet<Uuid>,
-        steady: &mut Steady,
-    ) -> Result<BTreeSet<Uuid>, Failed> {
+    async fn beat(&self, live: &Live, forgotten: &BTreeSet<Uuid>) -> Result<BTreeSet<Uuid>, Failed> {
         let params = [uuid(self.process), seconds(self.lease.as_secs_f64()), int(MAX_TURNS)];
         let began = Instant::now();
         let rows = self.answered(live.client.query_typed(BEAT, &borrowed(&params))).await?;
         *self.beat.lock() = Some(began);
-        let is_steady = steady.beats(began, self.lease);
         let (mut found, running) = (BTreeSet::new(), self.running.lock().clone());
         for row in rows {
             let (owner, session, process) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
             if process != self.process {
-                if is_steady {
+                if row.try_get(5)? {
                     self.hear(News::Lost { owner, session, process });
                 }
             } else if !running.contains(&session) {
@@ -400,20 +381,5 @@ impl Replicas for PostgresReplicas {
             Ok(WaitingSession { owner: row.try_get(0)?, session, version: row.try_get(2)? })
         };
         rows.iter().map(read).collect::<Result<_, _>>().map_err(unreadable)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn others_are_lost_only_after_heartbeats_of_a_lease_without_a_break() {
-        let (start, lease) = (Instant::now(), Duration::from_secs(10));
-        let mut steady = Steady::default();
-        let mut at = |seconds| steady.beats(start + Duration::from_secs(seconds), lease);
-        assert_eq!([0, 4, 8, 10, 14].map(&mut at), [false, false, false, true, true]);
-        // Suspended for a lease, it begins anew.
-        assert_eq!([24, 28, 33, 34].map(at), [false, false, false, true]);
     }
 }

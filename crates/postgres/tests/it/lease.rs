@@ -84,7 +84,7 @@ fn tables_of_a_later_version_are_refused_and_migrations_run_once() {
         let all: Vec<_> = (0..4).map(|_| scope.spawn(|| open().all().unwrap())).collect();
         assert!(all.into_iter().all(|one| one.join().unwrap().is_empty()));
     });
-    assert_eq!(server.sql(database, "SELECT max(version) FROM converse.versions").unwrap(), "4");
+    assert_eq!(server.sql(database, "SELECT max(version) FROM converse.versions").unwrap(), "5");
     server.sql(database, "INSERT INTO converse.versions (version) VALUES (7)").unwrap();
     let error = open().all().unwrap_err().to_string();
     assert!(error.contains("tables of version 7, of a later version of converse"), "{error}");

@@ -307,3 +307,29 @@ fn questions_are_listed_while_no_turn_runs_and_are_deleted_with_their_session() 
     assert!(waiting().is_empty());
     assert_eq!(sql(&server, &url, "SELECT kind FROM converse.records"), "idempotency");
 }
+
+#[test]
+fn a_turn_is_lost_as_soon_as_heartbeats_have_come_for_a_lease_also_to_a_process_that_is_new() {
+    let server = server();
+    let url = server.database().unwrap();
+    let lost = process(9);
+    let first = Member::join(&url, 1);
+    wait_until("it beats", || sql(&server, &url, "SELECT count(*) FROM converse.pulse") == "1");
+    drop(first);
+    let pulse = |since: &str, last: &str| {
+        let pulse = "UPDATE converse.pulse SET since = clock_timestamp() - interval";
+        sql(&server, &url, &format!("{pulse} '{since}', last = clock_timestamp() - interval '{last}'"));
+    };
+    let turn = "INSERT INTO converse.turns (session, owner, run, process) VALUES";
+    sql(&server, &url, &format!("{turn} ('{}', '', 'run-1', '{lost}')", id(1)));
+    let seen = News::Lost { owner: String::new(), session: id(1), process: lost };
+    // All servers but one are killed again and again: none lives for a lease, and one always beats.
+    pulse("1 minute", "3 seconds");
+    assert_eq!(Member::join(&url, 2).next(), seen);
+    let young = "SELECT since > clock_timestamp() - interval '9 seconds' FROM converse.pulse";
+    assert_eq!(sql(&server, &url, young), "f");
+    // After an outage it begins anew.
+    pulse("1 minute", "11 seconds");
+    let _first = Member::join(&url, 3);
+    wait_until("it begins anew", || sql(&server, &url, young) == "t");
+}
