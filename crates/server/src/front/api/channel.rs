@@ -166,8 +166,7 @@ impl Channel {
 
     /// Returns what resolves when a turn begins or ends, or has read the session.
     pub(super) fn changed(&self) -> impl Future<Output = ()> + use<> {
-        let changed = Arc::clone(&self.changed).notified_owned();
-        async move { changed.await }
+        Arc::clone(&self.changed).notified_owned()
     }
 
     /// Notes how many messages the session had before the turn.
@@ -209,7 +208,8 @@ impl Channel {
     pub(super) fn after(&self, position: Position) -> Option<Vec<Bytes>> {
         let first = self.log.first()?;
         let is_kept = self.turn.is_some() && first.position.messages <= position.messages;
-        let later = self.log.iter().filter(|batch| batch.position > position);
+        // A client that has seen the end of the run before has seen nothing of this one.
+        let later = self.log.iter().filter(|batch| position.ended || batch.position > position);
         is_kept.then(|| later.map(|batch| batch.bytes.clone()).collect())
     }
 
@@ -307,12 +307,30 @@ mod tests {
 
     use super::*;
 
+    fn turn(run: &str, interrupt: &Interrupt) -> RunningTurn {
+        let (interrupt, followed) = (interrupt.clone(), CancellationToken::new());
+        RunningTurn { run: run.to_owned(), interrupt, began: None, followed }
+    }
+
+    #[test]
+    fn a_client_that_has_seen_the_end_of_a_run_gets_the_beginning_of_the_next() {
+        let mut channel = Channel::default();
+        channel.begin(turn("second", &Interrupt::default()));
+        for text in ["3.0.1", "4.0.1"] {
+            let (position, bytes) = (text.parse().unwrap(), Bytes::from(text));
+            channel.publish(Batch { position, bytes });
+        }
+        let after = |text: &str| channel.after(text.parse().unwrap());
+        assert_eq!(after("3.0.2e").unwrap(), ["3.0.1", "4.0.1"]);
+        assert_eq!(after("3.0.1").unwrap(), ["4.0.1"]);
+        assert_eq!(after("2.0.2e"), None, "the session has what is between");
+    }
+
     #[test]
     fn a_turn_that_began_after_a_cancelled_one_goes_on() {
         let (channels, session, owner) = (Channels::default(), Uuid::from_u128(1), Principal::Owner);
         let interrupt = Interrupt::default();
-        let (run, followed) = ("second".to_owned(), CancellationToken::new());
-        let turn = RunningTurn { run, interrupt: interrupt.clone(), began: None, followed };
+        let turn = turn("second", &interrupt);
         channels.of(&owner, session).lock().begin(turn);
         assert!(!channels.cancel(&owner, session, Some("first")) && !interrupt.token.is_cancelled());
         assert!(channels.cancel(&owner, session, Some("second")) && interrupt.token.is_cancelled());
