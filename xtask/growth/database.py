@@ -36,6 +36,17 @@ INSERT INTO converse.documents (session, name, bytes)
   SELECT new.id, d.name, d.bytes FROM new, converse.documents AS d WHERE d.session = '{session}';
 """
 
+# What the program sends for a line of a journal and the sync after it, in any of the sessions.
+APPEND = """
+\\set number random(0, {last})
+WITH grown AS (
+  UPDATE converse.sessions SET length = length + 300, modified = clock_timestamp(), expires = clock_timestamp() + interval '10 s'
+  WHERE id = (lpad(to_hex(1700000000000 + :number), 12, '0') || '7000' || '8000' || lpad(to_hex(:number), 12, '0'))::uuid
+  RETURNING id, length)
+INSERT INTO converse.entries (session, start, epoch, line)
+  SELECT id, length - 300, 1, decode(repeat('61', 300), 'hex') FROM grown;
+"""
+
 
 def question(session, text):
     message = {"role": "user", "content": text}
@@ -87,6 +98,15 @@ def measured(server, sessions, rounds):
     return found
 
 
+def appends(database, count, rounds):
+    """Returns the seconds of durable appends, by PostgreSQL's own client for such things."""
+    (database.directory / "append.sql").write_text(APPEND.format(last=count - 1))
+    words = ["-n", "-c", 1, "-t", rounds, "-f", "append.sql", "-l", "--log-prefix=append", "-h", database.directory, "-U", "converse"]
+    database.run("pgbench", *map(str, words), "postgres")
+    (log,) = database.directory.glob("append.[0-9]*")
+    return [int(line.split()[2]) / 1e6 for line in log.read_text().splitlines()]
+
+
 def run(binary, count, own, rounds=ROUNDS):
     with tempfile.TemporaryDirectory(prefix="many", dir="/tmp") as work, contextlib.ExitStack() as held:
         directory = Path(work)
@@ -106,7 +126,8 @@ def run(binary, count, own, rounds=ROUNDS):
         print(f"\n{count:,} sessions, {len(listed):,} or more of the owner, {size}\n")
         print("| request | p50 | p99 |\n| --- | ---: | ---: |")
         slow = []
-        for name, times in measured(server, sessions, rounds).items():
+        found = {**measured(server, sessions, rounds), "append, durable": appends(database, count, 10 * rounds)}
+        for name, times in found.items():
             times.sort()
             p50, p99 = (times[int(len(times) * share)] * 1000 for share in (0.5, 0.99))
             print(f"| {name} | {p50:.1f} ms | {p99:.1f} ms |")

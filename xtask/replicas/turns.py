@@ -176,8 +176,11 @@ class Client(threading.Thread):
             answer = connection.getresponse()
             if answer.status != 200:
                 return False
-            position, events = None, []
+            position, events, end = None, [], time.monotonic() + PATIENCE
             while line := answer.readline().decode():
+                # Comments keep the connection open.
+                if time.monotonic() > end:
+                    raise kit.Failed(f"the end of turn {turn.number} of session {self.session} was not seen within {PATIENCE} s")
                 line = line.rstrip("\n")
                 if line.startswith("id: "):
                     position = line[4:]
@@ -262,7 +265,7 @@ def proxied(nginx, directory, servers):
     """Starts nginx in front of the servers; returns the program and its port."""
     configuration, port = (HERE / "nginx.conf").read_text(), kit.free_port()
     members = "".join(f"        server 127.0.0.1:{server.port} max_fails=0;\n" for server in servers)
-    configuration = re.sub(r"(upstream converse \{\n)[^}]*\}", lambda start: f"{start[1]}{members}    }}", configuration)
+    configuration = re.sub(r"(?:        server .*;\n)+", members, configuration, count=1)
     configuration = configuration.replace("{dir}", str(directory)).replace("{port}", str(port))
     (directory / "nginx.conf").write_text(configuration)
     front = kit.Program([nginx, "-c", directory / "nginx.conf", "-p", directory])

@@ -184,12 +184,12 @@ impl Front {
     /// Continues the sessions whose questions are all answered, and whose server ended before their turns could continue.
     /// Begun when turns can run; does not end. Of several servers another one may end at any time, so they look again.
     pub async fn continue_answered(self: &Arc<Self>) {
-        while self.options.api {
+        if self.options.api {
             self.continue_answered_now().await;
-            if self.replicas.is_none() {
-                break;
+            while self.replicas.is_some() {
+                tokio::time::sleep(BETWEEN_LOOKS).await;
+                self.continue_answered_now().await;
             }
-            tokio::time::sleep(BETWEEN_LOOKS).await;
         }
         std::future::pending().await
     }
