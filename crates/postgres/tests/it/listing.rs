@@ -100,7 +100,7 @@ fn a_search_reads_many_sessions_at_once_and_those_without_an_index_too() {
     for (number, text) in [(1, "a needle"), (2, "hay"), (3, long.as_str()), (4, "the last needle")] {
         session(&storage, id(number), &[text]);
     }
-    let query = Query::new(["needle"].into_iter(), Within::All).unwrap();
+    let query = Query::new(["needle"], Within::All).unwrap();
     let found = || {
         let found = store.search(&query, 10).unwrap();
         assert!(found.unread.is_empty(), "{:?}", found.unread);
