@@ -113,7 +113,8 @@ impl Tool {
     }
 
     /// Sets the descriptor's declaration.
-    pub(crate) fn declared_by(self, plan: Arc<InvokerPlan>) -> Self {
+    #[must_use]
+    pub fn declared_by(self, plan: Arc<InvokerPlan>) -> Self {
         Self { declared: Some(plan), ..self }
     }
 

@@ -122,6 +122,15 @@ impl UserInput {
         Ok(Self { prompt: later.prompt, words: later.words, ..self })
     }
 
+    pub fn words(&self) -> &str {
+        &self.words
+    }
+
+    /// The same with other words.
+    pub fn saying(&self, words: String) -> Self {
+        Self { words, ..self.clone() }
+    }
+
     /// What is handed over, by name.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.handed.iter().map(|handed| match handed {

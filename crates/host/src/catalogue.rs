@@ -263,7 +263,7 @@ impl Catalogue {
         self.plans.iter().any(is_inert)
             || self.steering.as_ref().is_some_and(|steering| {
                 (steering.settings.is_some() && !self.settings_trusted)
-                    || !(steering.instructions.files.is_empty() || self.instructions_trusted)
+                    || !(steering.instructions.is_empty() || self.instructions_trusted)
             })
     }
 

@@ -2,6 +2,7 @@
 
 mod providers;
 mod servers;
+mod texts;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,8 @@ pub struct CheckReport {
     pub servers: Vec<String>,
     ensembles: usize,
     tools: usize,
+    /// Commands and skills.
+    texts: usize,
 }
 
 impl CheckReport {
@@ -72,6 +75,8 @@ impl CheckReport {
         let (rejected, harmless) = providers::of_discovered(options.providers, &servers.tools);
         findings.extend(rejected.into_iter().map(RenderedFinding::from));
         findings.extend(of_settings(options.directories, catalogue, world));
+        let found = texts::found(options.directories, world);
+        findings.extend(texts::findings(&found));
 
         let declared: usize = catalogue.plans.iter().map(|plan| plan.invokers.len()).sum();
         let of_plan = |plan: &EnsemblePlan| {
@@ -83,8 +88,9 @@ impl CheckReport {
         files.sort();
         files.dedup();
         let (ensembles, tools) = (catalogue.plans.len(), declared + servers.tools.len());
+        let texts = found.commands.len() + found.skills.len();
         let servers = [servers.lines, harmless].concat();
-        Ok(Self { findings, files, servers, ensembles, tools })
+        Ok(Self { findings, files, servers, ensembles, tools, texts })
     }
 
     /// Whether a file has an error. A server that cannot be connected does not count.
@@ -103,11 +109,12 @@ impl CheckReport {
 
     /// One line: how much was checked, and the number of findings.
     pub fn summary(&self) -> String {
-        let Self { ensembles, tools, findings, .. } = self;
+        let Self { ensembles, tools, texts, findings, .. } = self;
+        let texts = if *texts == 0 { String::new() } else { format!(", commands and skills: {texts}") };
         let count = |severity| findings.iter().filter(|found| found.finding.severity == severity).count();
         let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
         format!(
-            "checked {}, {}: {}, {}",
+            "checked {}, {}{texts}: {}, {}",
             counted(*ensembles, "ensemble"),
             counted(*tools, "tool"),
             counted(errors, "error"),

@@ -14,6 +14,8 @@ use serde_json::{Map, Value, json};
 
 use crate::catalogue::Catalogue;
 use crate::failure::Failure;
+use crate::instructions::instructions;
+use crate::skills;
 use crate::typed_arguments;
 use crate::world::World;
 
@@ -87,7 +89,7 @@ impl<'a> ExplainedCall<'a> {
         catalogue: &Catalogue,
         world: &World,
     ) -> Result<Self, Failure> {
-        let declared = DeclaredTool::of(tool, catalogue)?;
+        let declared = DeclaredTool::of(tool, catalogue, world)?;
         let typed = typed_arguments::parse(words, declared.schema.as_deref().unwrap_or(&Value::Null))?;
         let (arguments, faults) = match &typed.malformed {
             Some(malformed) => (typed.object, vec![malformed.to_string()]),
@@ -212,12 +214,17 @@ struct DeclaredTool {
 }
 
 impl DeclaredTool {
-    fn of(tool: &str, catalogue: &Catalogue) -> Result<Self, Failure> {
+    fn of(tool: &str, catalogue: &Catalogue, world: &World) -> Result<Self, Failure> {
         let (ensemble, invoker) = tool.split_once('.').ok_or_else(|| {
             Failure::usage("bad-tool", format!("`{tool}` is not a tool name: write ensemble.invoker"))
         })?;
         // An ensemble that is not trusted can be explained too.
-        let plan = match catalogue.plans.iter().find(|plan| plan.name.as_str() == ensemble) {
+        let found = catalogue.plans.iter().find(|plan| plan.name.as_str() == ensemble);
+        let of_skills = match found {
+            None if ensemble == skills::ENSEMBLE => skills::plan(&instructions(catalogue, world)),
+            _ => None,
+        };
+        let plan = match found.or(of_skills.as_ref()) {
             Some(plan) => plan,
             None => catalogue.named(ensemble)?,
         };

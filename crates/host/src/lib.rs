@@ -118,6 +118,8 @@ pub mod settings;
 #[doc(hidden)]
 pub mod single_call;
 #[doc(hidden)]
+pub mod skills;
+#[doc(hidden)]
 pub mod token_count;
 #[doc(hidden)]
 pub mod tool_lists;

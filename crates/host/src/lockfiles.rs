@@ -9,6 +9,7 @@ mod discovered;
 mod file;
 mod findings;
 mod proposal;
+mod texts;
 
 use std::io;
 use std::path::{Path, PathBuf};

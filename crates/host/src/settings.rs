@@ -334,7 +334,7 @@ impl Settings {
             fallbacks,
             model,
             system,
-            instructions: args.instructions.text(),
+            instructions: args.instructions.text(!args.no_tools),
             controls: controls(args, &preset, files),
             answer: None,
             limits,

@@ -4,7 +4,7 @@
 //! Trust is bound to content and not to a name. The digest covers every descriptor and invoker file with its path below
 //! the project's root and the very text that was checked; hashing the disk again could see a changed file. Files of the
 //! project that its commands name are included ([`converse_ensemble::Scripts`]). `converse.toml` is included if it names a
-//! model, a system text or presets, and so are instructions for models ([`Steering`]); the rest of a project's settings can only restrict. A version that gives a meaning to keys without one must change `DOMAIN`, or it would act
+//! model, a system text or presets, and so are instructions for models, commands and skills ([`Steering`]); the rest of a project's settings can only restrict. A version that gives a meaning to keys without one must change `DOMAIN`, or it would act
 //! on something that the user was not shown.
 
 mod digests;
@@ -222,7 +222,7 @@ impl Standing {
 /// Returns a hint on how to trust the project.
 pub const HOW: &str = "`converse ensembles trust` shows what its ensembles declare and asks";
 
-/// The model, system text and presets that a project's settings name, and its instructions. They have no effect without
+/// The model, system text and presets that a project's settings name, and its instructions, commands and skills. They have no effect without
 /// trust.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Steering {
@@ -238,13 +238,20 @@ impl Steering {
     pub(crate) fn read(world: &World) -> Option<Self> {
         let all = Self::of_settings(world).unwrap_or_default();
         let all = Self { instructions: instructions::of_project(world), ..all };
-        (all.settings.is_some() || !all.instructions.files.is_empty()).then_some(all)
+        (all.settings.is_some() || !all.instructions.is_empty()).then_some(all)
     }
 
     fn instruction_files(&self) -> impl Iterator<Item = FileDigest> {
-        let sha256 = |text: &str| digest(text.as_bytes()).to_string();
-        let files = self.instructions.files.iter();
-        files.map(move |file| FileDigest { path: file.path.clone(), sha256: sha256(&file.text) })
+        let of_text = |path: &String, text: &str| FileDigest {
+            path: path.clone(),
+            sha256: digest(text.as_bytes()).to_string(),
+        };
+        let Instructions { files, commands, skills, .. } = &self.instructions;
+        let files = files.iter().map(move |file| of_text(&file.path, &file.text));
+        let commands = commands.iter().map(move |command| of_text(&command.path, &command.file));
+        let skills = skills.iter().flat_map(|skill| skill.paths());
+        let skills = skills.map(|(path, file)| FileDigest { path, sha256: Digest(file.sha256).to_string() });
+        files.chain(commands).chain(skills)
     }
 
     fn of_settings(world: &World) -> Option<Self> {

@@ -227,7 +227,7 @@ impl<'a> Wiring<'a> {
 impl Wiring<'_> {
     /// Connects the chosen ensembles concurrently. If a `required` ensemble fails, so does the run.
     pub async fn connect(&self, plans: &[&EnsemblePlan], rules: Vec<Rule>) -> Result<Connected, Failure> {
-        self.connect_for(plans, rules, None).await
+        self.connect_with(plans, rules, None, Vec::new()).await
     }
 
     /// Returns at once, for programs that serve the tools for a long time: servers have the tools of their last run, or
@@ -253,18 +253,8 @@ impl Wiring<'_> {
         self.connect_how(plans, Vec::new(), None, Vec::new(), how).await
     }
 
-    /// The same for compared models, which share identical calls.
-    pub async fn connect_for(
-        &self,
-        plans: &[&EnsemblePlan],
-        rules: Vec<Rule>,
-        shared: Option<&SharedRuns>,
-    ) -> Result<Connected, Failure> {
-        self.connect_with(plans, rules, shared, Vec::new()).await
-    }
-
-    /// The same beside ensembles that are already connected.
-    pub(crate) async fn connect_with(
+    /// The same together with ensembles that have no descriptor. Compared models share identical calls.
+    pub async fn connect_with(
         &self,
         plans: &[&EnsemblePlan],
         rules: Vec<Rule>,

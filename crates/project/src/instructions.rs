@@ -1,10 +1,16 @@
-//! Instructions for models: `AGENTS.md` of the project and of the user.
+//! Instructions for models: `AGENTS.md` of the project and of the user, and their commands and skills.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use converse_text::safe_line;
 use converse_text::wording::grouped;
+
+use crate::command::Command;
+use crate::directories::Found;
+use crate::listing::{MAX_LISTING, fitting, listing};
+use crate::problem::{Place, Problem, ProblemKind};
+use crate::skill::Skill;
 
 /// Bytes of one file that are used.
 pub const MAX_FILE_BYTES: usize = 32 * 1024;
@@ -40,16 +46,21 @@ pub struct InstructionFile {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Instructions {
     pub files: Vec<InstructionFile>,
-    /// What is left out, and why.
+    /// Commands and skills. The later of a name counts.
+    pub commands: Vec<Command>,
+    pub skills: Vec<Skill>,
+    /// What is wrong with commands and skills.
+    pub problems: Vec<Problem>,
+    /// What is left out of instructions, and why.
     pub warnings: Vec<String>,
 }
 
 /// Reads a regular file, up to this number of bytes.
-type Read<'r> = &'r dyn Fn(&Path, usize) -> io::Result<Vec<u8>>;
+pub(crate) type Read<'r> = &'r dyn Fn(&Path, usize) -> io::Result<Vec<u8>>;
 
 impl Instructions {
-    /// Returns the instructions of a project: those of each directory from `root` down to `cwd`, which must be below it. Both
-    /// paths are canonical. A link that leads out of the project is not followed.
+    /// Returns the instructions, commands and skills of a project: those of each directory from `root` down to `cwd`, which
+    /// must be below it. Both paths are canonical. A link that leads out of the project is not followed.
     pub fn of_project(cwd: &Path, root: &Path, read: Read<'_>) -> Self {
         let all: Vec<&Path> =
             cwd.ancestors().take(MAX_DEPTH).take_while(|directory| directory.starts_with(root)).collect();
@@ -70,11 +81,16 @@ impl Instructions {
             instructions.take(Origin::Project, (shown, name), read, &mut left);
         }
         instructions.files.reverse();
-        instructions
+        let mut found = Found::new(Origin::Project, Some(root), read);
+        for (up, directory) in all.iter().enumerate().rev() {
+            found.of_project(directory, &"../".repeat(up));
+        }
+        instructions.with(found)
     }
 
-    /// Returns the instructions of the user, in the directory of their settings.
-    pub fn of_user(directory: &Path, read: Read<'_>) -> Self {
+    /// Returns the instructions, commands and skills of the user, in the directory of their settings, and the skills in
+    /// `shared`, a directory that other programs read too.
+    pub fn of_user(directory: &Path, shared: Option<&Path>, read: Read<'_>) -> Self {
         let [name, ..] = NAMES;
         let path = directory.join(name);
         let mut instructions = Self::default();
@@ -83,7 +99,14 @@ impl Instructions {
             let read = path.canonicalize().and_then(|path| read(&path, MAX_FILE_BYTES + 1));
             instructions.take(Origin::User, (name.to_owned(), name.to_owned()), read, &mut left);
         }
-        instructions
+        let mut found = Found::new(Origin::User, None, read);
+        found.of_user(directory, shared);
+        instructions.with(found)
+    }
+
+    fn with(self, found: Found<'_>) -> Self {
+        let Found { commands, skills, problems, .. } = found;
+        Self { commands, skills, problems, ..self }
     }
 
     fn take(
@@ -118,12 +141,104 @@ impl Instructions {
     #[must_use]
     pub fn and(mut self, nearer: Self) -> Self {
         self.files.extend(nearer.files);
+        self.commands.extend(nearer.commands);
+        self.skills.extend(nearer.skills);
+        self.problems.extend(nearer.problems);
         self.warnings.extend(nearer.warnings);
         self
     }
 
-    /// Returns the text for a model.
-    pub fn text(&self) -> Option<String> {
+    /// Returns whether there are no commands and skills.
+    pub fn has_no_names(&self) -> bool {
+        self.commands.is_empty() && self.skills.is_empty()
+    }
+
+    /// Returns whether there is nothing that a model could be told.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.commands.is_empty() && self.skills.is_empty()
+    }
+
+    /// Returns the path and the text of each instruction, command and `SKILL.md`.
+    pub fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        let files = self.files.iter().map(|file| (file.path.as_str(), file.text.as_str()));
+        let skills = self.skills.iter().map(|skill| &skill.command);
+        let commands = self.commands.iter().chain(skills);
+        files.chain(commands.map(|command| (command.path.as_str(), command.file.as_str())))
+    }
+
+    /// Returns the command of this name that counts: a skill before a command, the project's before the user's, and the
+    /// nearest of the project.
+    pub fn command(&self, name: &str) -> Option<&Command> {
+        let skill = self.skill(name).map(|skill| &skill.command);
+        skill.or_else(|| self.commands.iter().rfind(|command| command.name == name))
+    }
+
+    /// Returns the command that a line such as `/name arguments` names, and the arguments.
+    pub fn named_by<'l>(&self, line: &'l str) -> Option<(&Command, &'l str)> {
+        let rest = line.trim().strip_prefix('/')?;
+        let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        Some((self.command(name)?, arguments.trim()))
+    }
+
+    /// Returns the skill of this name that counts.
+    pub fn skill(&self, name: &str) -> Option<&Skill> {
+        self.skills.iter().rfind(|skill| skill.name() == name)
+    }
+
+    /// Returns the commands that count, by name.
+    pub fn all_commands(&self) -> Vec<&Command> {
+        let all = self.commands.iter().chain(self.skills.iter().map(|skill| &skill.command));
+        let mut all: Vec<&Command> = all
+            .filter(|one| self.command(&one.name).is_some_and(|counts| std::ptr::eq(counts, *one)))
+            .collect();
+        all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+
+    /// Returns the skills that models may read, by name.
+    pub fn skills_for_models(&self) -> Vec<&Skill> {
+        let counts = |skill: &&Skill| self.skill(skill.name()).is_some_and(|one| std::ptr::eq(one, *skill));
+        let mut skills: Vec<&Skill> =
+            self.skills.iter().filter(counts).filter(|skill| skill.is_for_models).collect();
+        skills.sort_unstable_by(|a, b| a.name().cmp(b.name()));
+        skills
+    }
+
+    /// Says which commands and skills do not count because others have their names.
+    pub fn shadowed(&self) -> Vec<String> {
+        let all = self.commands.iter().chain(self.skills.iter().map(|skill| &skill.command));
+        let told = |one: &Command| {
+            let counts = self.command(&one.name).filter(|counts| !std::ptr::eq(*counts, one))?;
+            Some(format!("`/{}` is {}; {} is not used", one.name, counts.path, one.path))
+        };
+        all.filter_map(told).collect()
+    }
+
+    /// Returns what is wrong with the size of the list of skills: an error if it does not name all of them.
+    pub fn problem_of_listing(&self) -> Option<Problem> {
+        let skills = self.skills_for_models();
+        let (listed, most) = fitting(&skills);
+        let first = skills.first().filter(|_| most < usize::MAX)?;
+        let message = format!(
+            "the descriptions of {} skills have more than {} KiB: models see the first {most} bytes of each, and {listed} skills",
+            skills.len(),
+            MAX_LISTING / 1024
+        );
+        let problem = match listed < skills.len() {
+            true => Problem::error(ProblemKind::TooLarge, Place::TOP, message),
+            false => Problem::warning(ProblemKind::TooLarge, Place::TOP, message),
+        };
+        Some(problem.of(&first.command.path))
+    }
+
+    /// Returns the text for a model. Skills are named in it if the model has the tool that reads them.
+    pub fn text(&self, has_tools: bool) -> Option<String> {
+        let skills = listing(&self.skills_for_models()).filter(|_| has_tools);
+        let parts: Vec<String> = self.texts_of_files().into_iter().chain(skills).collect();
+        (!parts.is_empty()).then(|| parts.join("\n\n"))
+    }
+
+    fn texts_of_files(&self) -> Option<String> {
         let mut text = "Follow these instructions. Where they differ, the later ones win.".to_owned();
         for InstructionFile { origin, name, text: instructions, .. } in &self.files {
             let whose = if *origin == Origin::User { "user" } else { "project" };
@@ -137,7 +252,7 @@ impl Instructions {
 }
 
 /// Returns the file that the path leads to, which must be in the project.
-fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
+pub(crate) fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
     let path = path.canonicalize()?;
     if path.starts_with(root) {
         Ok(path)
@@ -147,7 +262,7 @@ fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
 }
 
 /// A character that the limit has cut is left out.
-fn utf8(bytes: Vec<u8>) -> io::Result<String> {
+pub(crate) fn utf8(bytes: Vec<u8>) -> io::Result<String> {
     let cut = bytes.len() > MAX_FILE_BYTES;
     String::from_utf8(bytes).or_else(|error| match error.utf8_error() {
         found if cut && found.error_len().is_none() => {
@@ -264,14 +379,14 @@ mod tests {
             name: name.into(),
             text: text.into(),
         };
-        let of = |file| Instructions { files: vec![file], warnings: vec![] };
+        let of = |file| Instructions { files: vec![file], ..Instructions::default() };
         let user = of(file(Origin::User, "AGENTS.md", "be brief"));
         assert_eq!(
-            user.and(of(file(Origin::Project, "a\">\n/AGENTS.md", "use tabs"))).text().unwrap(),
+            user.and(of(file(Origin::Project, "a\">\n/AGENTS.md", "use tabs"))).text(true).unwrap(),
             "Follow these instructions. Where they differ, the later ones win.\n\
              \n<instructions of=\"user\" file=\"AGENTS.md\">\nbe brief\n</instructions>\n\
              \n<instructions of=\"project\" file=\"a'>\\n/AGENTS.md\">\nuse tabs\n</instructions>"
         );
-        assert_eq!(Instructions::default().text(), None);
+        assert_eq!(Instructions::default().text(true), None);
     }
 }

@@ -16,7 +16,7 @@ use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
 use converse_host::trust::{Changes, Declaration, Entry, Steering, Store, StoreError, Texts};
 use converse_host::world::World;
-use converse_project::{InstructionFile, Instructions};
+use converse_project::Instructions;
 use converse_text::safe_line;
 use converse_text::wording::grouped;
 
@@ -84,7 +84,7 @@ impl Trust<'_> {
             store.record(case.entry()).map_err(failed)?;
             if let Some(texts) = Texts::of(self.world) {
                 texts.keep(&self.world.cwd, &case.declaration.files);
-                case.instructions.files.iter().for_each(|file| texts.keep_text(&file.text));
+                case.instructions.texts().for_each(|(_, text)| texts.keep_text(text));
                 forget_texts(&store, &texts);
             }
         }
@@ -117,7 +117,7 @@ impl Trust<'_> {
         let none = || {
             Failure::usage(
                 "no-project-ensembles",
-                "there is nothing to trust: no ensembles in `ensembles/`, no `AGENTS.md`, and no model, system text or presets in `converse.toml`",
+                "there is nothing to trust: no ensembles in `ensembles/`, no `AGENTS.md`, no commands or skills, and no model, system text or presets in `converse.toml`",
             )
         };
         let declaration = catalogue.declaration()?.ok_or_else(none)?;
@@ -192,9 +192,9 @@ impl Case {
         let (Some(before), Some(texts)) = (&self.before, Texts::of(world)) else { return Vec::new() };
         let changed = self.declaration.files.iter().filter_map(|now| {
             let before = before.files.iter().find(|before| before.path == now.path)?;
-            let instructions = self.instructions.files.iter().find(|file| file.path == now.path);
+            let instructions = self.instructions.texts().find(|(path, _)| *path == now.path);
             (before.sha256 != now.sha256).then(|| match instructions {
-                Some(file) => texts.diff_to(before, now, &file.text),
+                Some((_, text)) => texts.diff_to(before, now, text),
                 None => texts.diff(&world.cwd, before, now),
             })?
         });
@@ -226,7 +226,7 @@ impl Case {
             text.push_str(&said);
             acts.push_str(&format!("  {said}"));
         }
-        for InstructionFile { path, text: said, .. } in &self.instructions.files {
+        for (path, said) in self.instructions.texts() {
             let bytes = grouped(said.len() as u64);
             let heading = format!("{} instructs models ({bytes} bytes)\n", line(path));
             text.push_str(&heading);
@@ -275,7 +275,7 @@ impl Case {
             "changes": self.changes(),
             "diffs": self.diffs(world),
             "settings": self.steers.iter().map(|steer| json!({ "key": steer.key, "value": steer.value })).collect::<Vec<_>>(),
-            "instructions": self.instructions.files.iter().map(|file| json!({ "path": file.path, "text": file.text })).collect::<Vec<_>>(),
+            "instructions": self.instructions.texts().map(|(path, text)| json!({ "path": path, "text": text })).collect::<Vec<_>>(),
             "ensembles": self.plans.iter().map(|plan| disclosure::json(plan, &outward)).collect::<Vec<_>>(),
         })
     }

@@ -176,7 +176,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("strsim", &["converse-text"]),
     ("vt100", &["converse-testkit"]),
     ("jsonc-parser", &["converse-foreign"]),
-    ("saphyr-parser", &["converse-foreign"]),
+    ("saphyr-parser", &["converse-foreign", "converse-project"]),
     (
         "tokio",
         &[

@@ -27,6 +27,7 @@ mod cassettes_of_users;
 mod checks;
 mod children;
 mod ci_kit;
+mod commands_and_skills;
 mod compare;
 mod compare_together;
 mod context;

@@ -50,7 +50,7 @@ impl<'a> Servers<'a> {
             let mut servers = Self::of(&plans, connected, catalogue);
             if let Some(lockfiles) = &lockfiles {
                 let found = DiscoveredTools::of(connected, &plans).await;
-                let drifts = lockfiles::findings(catalogue, lockfiles, &found, &context.redactor);
+                let drifts = lockfiles::findings(catalogue, lockfiles, &found, &context.redactor, world);
                 servers.findings.extend(drifts.into_iter().map(RenderedFinding::from));
             }
             servers

@@ -3,9 +3,10 @@
 use converse_config::lock::{Lockfile, PinnedEnsemble};
 use converse_config::{Code, EnsemblePlan, Finding, Scope, Severity};
 
-use super::{DiscoveredTools, Locked, Lockfiles, State, lockable};
+use super::{DiscoveredTools, Locked, Lockfiles, State, lockable, texts};
 use crate::catalogue::Catalogue;
 use crate::secrets::Redactor;
+use crate::world::World;
 use converse_text::wording::counted;
 
 /// Compares the lockfiles with the current definitions.
@@ -14,6 +15,7 @@ pub(crate) fn findings(
     lockfiles: &Lockfiles,
     found: &DiscoveredTools,
     redactor: &Redactor,
+    world: &World,
 ) -> Vec<Finding> {
     let plans = lockable(catalogue, lockfiles);
     let any_present = lockfiles.iter().any(|locked| !matches!(locked.state, State::Absent));
@@ -21,7 +23,7 @@ pub(crate) fn findings(
     for locked in lockfiles.iter() {
         let here: Vec<&EnsemblePlan> = plans.iter().filter(|plan| locked.covers(plan)).copied().collect();
         let found = of_lockfile(locked, &here, found, any_present).into_iter();
-        let found = found.chain(stale(locked, catalogue));
+        let found = found.chain(stale(locked, catalogue)).chain(of_texts(locked, catalogue, world));
         all.extend(found.map(|finding| Finding { hint: for_directory(locked, finding.hint), ..finding }));
     }
     for finding in &mut all {
@@ -83,9 +85,29 @@ fn of_ensemble(
 /// Findings for locked ensembles that no descriptor declares any more.
 fn stale(locked: &Locked, catalogue: &Catalogue) -> Vec<Finding> {
     let State::Sound(lockfile) = &locked.state else { return Vec::new() };
-    let gone = lockfile.ensembles.keys().filter(|name| !catalogue.contains(name));
+    let is_gone = |name: &&String| !texts::is_of_texts(name) && !catalogue.contains(name);
+    let gone = lockfile.ensembles.keys().filter(is_gone);
     let message = |name: &String| format!("`{name}` is in {}, and no descriptor declares it", locked.shown);
     gone.map(|name| of_file(locked, Code::LockDrift, message(name))).collect()
+}
+
+/// Findings about commands and skills.
+fn of_texts(locked: &Locked, catalogue: &Catalogue, world: &World) -> Vec<Finding> {
+    let State::Sound(lockfile) = &locked.state else { return Vec::new() };
+    let found = texts::found(locked.scope, catalogue, world);
+    let of_group = |(name, now): &(&str, PinnedEnsemble)| match lockfile.ensembles.get(*name) {
+        Some(pinned) => {
+            let lines = pinned.drifts(name, now).into_iter().flat_map(|drift| drift.lines(&locked.shown));
+            lines.map(|line| of_file(locked, Code::LockDrift, line)).collect()
+        }
+        None if now.tools.is_empty() => Vec::new(),
+        None => {
+            let message = format!("{} does not pin the {}", locked.shown, name.trim_start_matches('*'));
+            let severity = Severity::Warning;
+            vec![Finding { severity, ..of_file(locked, Code::LockIncomplete, message) }]
+        }
+    };
+    found.iter().flat_map(of_group).collect()
 }
 
 fn at(plan: &EnsemblePlan, code: Code, message: String) -> Finding {

@@ -3,9 +3,10 @@
 use converse_config::EnsemblePlan;
 use converse_config::lock::{Drift, LockError, Lockfile, PinnedEnsemble};
 
-use super::{DiscoveredTools, Locked, Lockfiles, State};
+use super::{DiscoveredTools, Locked, Lockfiles, State, texts};
 use crate::catalogue::Catalogue;
 use crate::failure::{Failure, Kind as FailureKind};
+use crate::world::World;
 use converse_text::wording::they_are;
 
 /// What one lockfile would become.
@@ -25,16 +26,22 @@ pub struct Proposal<'a> {
 }
 
 impl<'a> Proposal<'a> {
-    /// The proposals for all lockfiles that may be written. With `whole`, ensembles without a descriptor are removed.
+    /// The proposals for all lockfiles that may be written. With `whole`, ensembles without a descriptor are removed, and
+    /// commands and skills are locked.
     pub fn all(
         lockfiles: &'a Lockfiles,
         catalogue: &Catalogue,
         found: &DiscoveredTools,
         whole: bool,
+        world: &World,
     ) -> Vec<Self> {
-        let is_gone = |name: &str| whole && !catalogue.contains(name);
+        let is_gone = |name: &str| whole && !texts::is_of_texts(name) && !catalogue.contains(name);
         let writable = lockfiles.iter().filter(|locked| locked.trusted);
-        writable.filter_map(|locked| Self::of(locked, &catalogue.plans, found, &is_gone)).collect()
+        let of = |locked: &'a Locked| {
+            let texts = whole.then(|| texts::found(locked.scope, catalogue, world));
+            Self::of(locked, &catalogue.plans, found, texts.as_ref().map(<[_; 2]>::as_slice), &is_gone)
+        };
+        writable.filter_map(of).collect()
     }
 
     /// `None`: there is no lockfile, and nothing to lock.
@@ -42,6 +49,7 @@ impl<'a> Proposal<'a> {
         locked: &'a Locked,
         plans: &[EnsemblePlan],
         found: &DiscoveredTools,
+        texts: Option<&[(&str, PinnedEnsemble)]>,
         is_gone: &dyn Fn(&str) -> bool,
     ) -> Option<Self> {
         let (before, damage) = match &locked.state {
@@ -59,6 +67,11 @@ impl<'a> Proposal<'a> {
                 Some(now) => proposal.take(name, now),
                 None if damage.is_some() => proposal.dropped.push(name.to_owned()),
                 None => {}
+            }
+        }
+        for (name, now) in texts.unwrap_or_default() {
+            if !now.tools.is_empty() || proposal.next.ensembles.contains_key(*name) {
+                proposal.take(name, now);
             }
         }
         let removed = proposal.next.remove(is_gone);
@@ -89,9 +102,12 @@ impl<'a> Proposal<'a> {
         self.before != Some(&self.next)
     }
 
-    /// The number of tools in the next lockfile.
-    pub fn tools(&self) -> usize {
-        self.next.ensembles.values().map(|pinned| pinned.tools.len()).sum()
+    /// The numbers of ensembles, of their tools, and of commands and skills in the next lockfile.
+    pub fn counts(&self) -> (usize, usize, usize) {
+        let (texts, ensembles): (Vec<_>, Vec<_>) =
+            self.next.ensembles.iter().partition(|(name, _)| texts::is_of_texts(name));
+        let tools = |all: &[(&String, &PinnedEnsemble)]| all.iter().map(|(_, one)| one.tools.len()).sum();
+        (ensembles.len(), tools(&ensembles), tools(&texts))
     }
 
     /// Writes all proposals that differ. No file is written unless all texts can be made.

@@ -15,6 +15,7 @@ use super::completion_sources::PromptsLoaded;
 use super::connecting::Connecting;
 use super::conversation::ReplConversation;
 use super::session::ReplSession;
+use super::slash::named as named_row;
 use super::tally::Tally;
 use super::{editor_command, internal, require_key, scratch};
 use crate::approver::says_yes;
@@ -37,6 +38,8 @@ use converse_host::world::{Input, World};
 use converse_text::wording::counted;
 use converse_text::{safe, safe_line};
 
+/// Characters of a warning about a file.
+const WARNING: usize = 400;
 /// Servers that are named while they are connected.
 const SERVERS: usize = 3;
 /// Characters of a directory's name in the title of the terminal.
@@ -68,7 +71,12 @@ pub fn run(mut options: TurnOptions, console: &Console, world: &World) -> Result
     };
     if settings::takes_instructions(&options, &files) {
         options.instructions = instructions(&catalogue, world);
-        console.warn_all(options.instructions.warnings.iter().map(|told| format!("warning: {told}")));
+        let hidden =
+            options.instructions.all_commands().into_iter().filter(|own| named_row(&own.name).is_some());
+        let hidden =
+            hidden.map(|own| format!("`/{}` is a command of converse; {} is not used", own.name, own.path));
+        let warnings = hidden.chain(options.instructions.warnings.iter().cloned());
+        console.warn_all(warnings.map(|told| format!("warning: {}", safe_line(&told, WARNING))));
     }
     let settings = Settings::resolve(&options, None, None, &files, session_model.as_deref(), world)?;
     require_key(&settings)?;
@@ -184,6 +192,7 @@ impl<'a> Beginning<'a> {
         let contents = Kept::awaiting(is_kept);
         let models = Models::new();
         let connecting = Connecting {
+            options: &options,
             settings: &settings,
             catalogue: &catalogue,
             contents: &contents,

@@ -18,11 +18,17 @@ use converse_canister::{Canister, Content};
 use converse_config::Permission;
 
 use super::session::{ReplSession, Then};
-use super::slash::{ROWS, Row, Slash, parse};
+use super::slash::{ROWS, Row, Slash, named, parse};
 use super::turn::Words;
 use converse_host::attach::{PromptRequest, UserInput};
 use converse_host::failure::Failure;
-use converse_text::safe;
+use converse_project::{Command, Origin};
+use converse_text::wording::grouped;
+use converse_text::{safe, safe_line};
+
+/// Maximum characters of a command of a file, and of what is said about it.
+const USAGE: usize = 60;
+const ABOUT: usize = 160;
 
 const KEYS: &str = "\
 Enter sends; Alt-Enter, Ctrl-J or a \\ at the end starts a new line; \"\"\" opens and closes a block.
@@ -44,6 +50,10 @@ Markdown, without generic advice. If AGENTS.md exists by then, do not replace it
 impl ReplSession<'_> {
     /// Does what a line says.
     pub(super) async fn does(&mut self, line: &str) -> Result<Then, Failure> {
+        if let Some((command, arguments)) = self.of_file(line) {
+            self.sends(&command, &arguments).await?;
+            return Ok(Then::GoesOn);
+        }
         let parsed = match parse(line) {
             // As it was written; what a command shows again is escaped.
             text @ Slash::Text(_) => text,
@@ -54,7 +64,7 @@ impl ReplSession<'_> {
         }
         match parsed {
             Slash::Nothing => {}
-            Slash::Text(words) => self.says(&words).await?,
+            Slash::Text(words) => self.says(&words, None).await?,
             Slash::Shell(command) => self.shell(&command).await?,
             Slash::Wrong(told) => self.view.say(&told),
             Slash::Help(row) => self.help(row),
@@ -96,9 +106,34 @@ impl ReplSession<'_> {
             self.view.say(&format!("/{}\n  {}", row.usage(), row.help));
             return;
         }
-        let rows: Vec<Vec<String>> =
-            ROWS.iter().map(|row| vec![format!("/{}", row.usage()), row.help.to_owned()]).collect();
+        let rows = ROWS.iter().map(|row| vec![format!("/{}", row.usage()), row.help.to_owned()]);
+        let own = self.own_commands().map(|command| {
+            let usage = format!("/{} {}", command.name, command.hint);
+            let about = format!("{} ({})", command.description, whose(command));
+            vec![safe_line(usage.trim_end(), USAGE), safe_line(&about, ABOUT)]
+        });
+        let rows: Vec<Vec<String>> = rows.chain(own).collect();
         self.view.say(&format!("{}\n{KEYS}", self.view.table(&rows)));
+    }
+
+    /// The commands and skills of files. Names of built-in commands mean those.
+    pub(super) fn own_commands(&self) -> impl Iterator<Item = &Command> {
+        self.options.instructions.all_commands().into_iter().filter(|command| named(&command.name).is_none())
+    }
+
+    /// The command of a file that a line names, and its arguments.
+    fn of_file(&self, line: &str) -> Option<(Command, String)> {
+        let (command, arguments) = self.options.instructions.named_by(line)?;
+        named(&command.name).is_none().then(|| (command.clone(), arguments.to_owned()))
+    }
+
+    /// Sends the text of a command. Files that the text of a project names are attached only if they are in the project.
+    async fn sends(&mut self, command: &Command, arguments: &str) -> Result<(), Failure> {
+        let message = command.message(arguments);
+        let bytes = grouped(message.len() as u64);
+        self.view.note(&format!("/{}: {}, {bytes} bytes", command.name, safe_line(&command.path, ABOUT)));
+        let foreign = (command.origin == Origin::Project).then(|| command.text());
+        self.says(&message, foreign).await
     }
 
     /// Asks the model to write instructions for the project. What is there already is not replaced.
@@ -121,6 +156,11 @@ impl ReplSession<'_> {
         let said = self.waiting.clone().and(asked)?;
         self.turn(Words::UserInput(Box::new(said))).await
     }
+}
+
+/// Whose command it is.
+pub(super) fn whose(command: &Command) -> &'static str {
+    if command.origin == Origin::User { "yours" } else { "of the project" }
 }
 
 /// The user's last words, and the last answer to them.

@@ -22,6 +22,8 @@ pub(crate) struct Known {
     /// `ensemble.invoker`.
     pub tools: Vec<Named>,
     pub prompts: Vec<KnownPrompt>,
+    /// Commands and skills of files, with the hint at their arguments.
+    pub commands: Vec<(Named, String)>,
     /// By name, or by id without a name.
     pub sessions: Vec<Named>,
     /// Against which `@` paths are read.
@@ -108,11 +110,17 @@ impl Complete for Completing {
     }
 
     fn hint(&self, line: &str) -> Option<String> {
+        if let Some(hint) = self.known(|known| hint_at_arguments(known, line)) {
+            return Some(hint);
+        }
         let typed = command_word(line).filter(|first| first.len() == line.len() && line.len() > 1)?;
         let rest = |name: &str| name.strip_prefix(typed.get(1..)?).map(str::to_owned);
         let row = ROWS.iter().find_map(|row| rest(row.name));
-        let hint =
-            row.or_else(|| self.known(|known| known.prompts.iter().find_map(|prompt| rest(&prompt.name))));
+        let of_known = |known: &Known| {
+            let own = known.commands.iter().find_map(|(command, _)| rest(&command.name));
+            own.or_else(|| known.prompts.iter().find_map(|prompt| rest(&prompt.name)))
+        };
+        let hint = row.or_else(|| self.known(of_known));
         hint.filter(|hint| !hint.is_empty())
     }
 
@@ -120,7 +128,8 @@ impl Complete for Completing {
         let mark = |from, to, nature| Mark { from, to, nature };
         let command = command_word(line).and_then(|first| {
             let is_prompt = |first: &str| self.known(|known| prompt_of(known, first).is_some());
-            if row_of(first).is_some() || is_prompt(first) {
+            let is_own = |first: &str| self.known(|known| own_of(known, first).is_some());
+            if row_of(first).is_some() || is_own(first) || is_prompt(first) {
                 return Some(mark(0, first.len(), Nature::Command));
             }
             // What may still become a command is not called wrong.
@@ -159,6 +168,16 @@ fn prompt_of<'k>(known: &'k Known, first: &str) -> Option<&'k KnownPrompt> {
     known.prompts.iter().find(|prompt| first.strip_prefix('/') == Some(prompt.name.as_str()))
 }
 
+fn own_of<'k>(known: &'k Known, first: &str) -> Option<&'k (Named, String)> {
+    known.commands.iter().find(|(command, _)| first.strip_prefix('/') == Some(command.name.as_str()))
+}
+
+/// What a command of a file says about its arguments, where none is typed yet.
+fn hint_at_arguments(known: &Known, line: &str) -> Option<String> {
+    let (_, hint) = own_of(known, line.strip_suffix(' ')?)?;
+    Some(hint.clone()).filter(|hint| !hint.is_empty())
+}
+
 fn commands() -> Vec<Named> {
     ROWS.iter().map(|row| Named::new(row.name, row.help)).collect()
 }
@@ -166,8 +185,9 @@ fn commands() -> Vec<Named> {
 fn names_of_commands(known: &Known, before: &str) -> Vec<Suggestion> {
     let typed = before.trim_start_matches('/').to_lowercase();
     let prompts = known.prompts.iter().map(|prompt| Named::new(prompt.name.clone(), prompt.about.clone()));
-    let fitting =
-        commands().into_iter().chain(prompts).filter(|one| one.name.to_lowercase().starts_with(&typed));
+    let own = known.commands.iter().map(|(command, _)| command.clone());
+    let fitting = commands().into_iter().chain(own).chain(prompts);
+    let fitting = fitting.filter(|one| one.name.to_lowercase().starts_with(&typed));
     fitting
         .map(|one| Suggestion {
             value: format!("/{}", one.name),

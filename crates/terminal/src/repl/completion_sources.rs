@@ -15,12 +15,15 @@ use super::session::ReplSession;
 use converse_host::model::{self, Reach, UNDERSTUDY};
 use converse_host::turn::sessions;
 use converse_host::world::World;
+use converse_text::safe_line;
 
 /// Number of sessions that are completed, the latest first.
 const SESSIONS: usize = 50;
 /// Time limit for listing the prompts of one server.
 const ASKING: Duration = Duration::from_secs(5);
 const PROMPTS: usize = 500;
+/// Characters about a command of a file.
+const ABOUT: usize = 160;
 
 /// Whether the prompts of the connected servers were requested.
 #[derive(Debug, Default)]
@@ -49,8 +52,16 @@ impl ReplSession<'_> {
         let ensembles = self.catalogue.plans.iter();
         let ensembles =
             ensembles.map(|plan| Named::new(plan.name.as_str(), plan.description.as_str())).collect();
+        let own = self.own_commands().map(|command| {
+            (
+                Named::new(&command.name, safe_line(&command.description, ABOUT)),
+                safe_line(&command.hint, ABOUT),
+            )
+        });
+        let own = own.collect();
         {
             let mut known = self.known.lock();
+            known.commands = own;
             (known.models, known.ensembles) = (models, ensembles);
             (known.cwd, known.home) = (self.world.cwd.clone(), self.world.home());
         }

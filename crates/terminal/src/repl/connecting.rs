@@ -15,13 +15,16 @@ use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
 use converse_host::failure::Failure;
 use converse_host::interrupt::Interrupt;
+use converse_host::options::TurnOptions;
 use converse_host::sampler::Models;
 use converse_host::settings::Settings;
+use converse_host::skills::skills;
 use converse_host::wiring::{Connected, Wiring};
 use converse_host::world::World;
 
 /// What they are connected with.
 pub(super) struct Connecting<'s, 'a> {
+    pub(super) options: &'s TurnOptions,
     pub(super) settings: &'s Settings,
     pub(super) catalogue: &'s Catalogue,
     pub(super) contents: &'s Kept,
@@ -57,7 +60,9 @@ impl<'a> Connecting<'_, 'a> {
         rules: Vec<Rule>,
         interrupt: &Interrupt,
     ) -> Pending<'a> {
-        let Self { catalogue, contents, models, console, world, .. } = *self;
+        let Self { options, settings, catalogue, contents, models, console, world } = *self;
+        let has_tools = settings.ensembles.as_ref().is_none_or(|named| !named.is_empty());
+        let own = skills(&options.instructions, &console.context.redactor).filter(|_| has_tools);
         let replays = console.context.cassette.answers_for_tools();
         let served = chosen.iter().filter(|plan| plan.connection.is_some() && !replays);
         let servers = served.map(|plan| plan.name.to_string()).collect();
@@ -77,7 +82,8 @@ impl<'a> Connecting<'_, 'a> {
                 responders,
             };
             let plans: Vec<&EnsemblePlan> = chosen.iter().collect();
-            let connected = wiring.connect(&plans, rules).boxed_local().await?;
+            let own = own.into_iter().collect();
+            let connected = wiring.connect_with(&plans, rules, None, own).boxed_local().await?;
             connected.roster.searchable();
             console.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
             Ok(connected)
@@ -92,6 +98,7 @@ impl ReplSession<'_> {
     pub(super) async fn reconnect(&mut self) -> Result<(), Failure> {
         let attended = self.attention.to_turn();
         let connecting = Connecting {
+            options: &self.options,
             settings: &self.settings,
             catalogue: &self.catalogue,
             contents: &self.contents,

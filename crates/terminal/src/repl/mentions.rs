@@ -27,6 +27,15 @@ pub(super) fn pasted(pastes: &[String], cwd: &Path, home: Option<&Path>) -> Vec<
     variants.flat_map(|text| resolve(&text, cwd, home).files).collect()
 }
 
+/// Finds the files that a text mentions and that are not in the working directory, also through a link.
+pub(super) fn outside(text: &str, cwd: &Path, home: Option<&Path>) -> Vec<String> {
+    let is_inside = |path: &String| {
+        let (Ok(path), Ok(cwd)) = (Path::new(path).canonicalize(), cwd.canonicalize()) else { return false };
+        path.starts_with(cwd)
+    };
+    resolve(text, cwd, home).files.into_iter().filter(|path| !is_inside(path)).collect()
+}
+
 /// Finds the mentioned files.
 pub(super) fn resolve(text: &str, cwd: &Path, home: Option<&Path>) -> Mention {
     let mut found = Mention::default();
@@ -86,6 +95,20 @@ mod tests {
                 names.iter().map(|name| dir.path().join(name).to_str().unwrap().to_owned()).collect();
             assert_eq!(files, expected, "{paste:?}");
         }
+    }
+
+    #[test]
+    fn what_a_text_mentions_elsewhere_is_told_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let cwd = dir.path().join("cwd");
+        std::fs::create_dir(&cwd).unwrap();
+        std::fs::write(dir.path().join("secret"), "x").unwrap();
+        std::fs::write(cwd.join("a.txt"), "x").unwrap();
+        std::os::unix::fs::symlink("../secret", cwd.join("link")).unwrap();
+        let found = outside("@a.txt @link @~/secret @../secret", &cwd, Some(dir.path()));
+        let names: Vec<_> = found.iter().map(|path| path.rsplit('/').next().unwrap()).collect();
+        assert_eq!(names, ["link", "secret", "secret"]);
+        assert_eq!(outside("", &cwd, None), [""; 0]);
     }
 
     #[test]

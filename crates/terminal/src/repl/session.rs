@@ -189,8 +189,9 @@ impl ReplSession<'_> {
         }
     }
 
-    /// Words of the user, with the files that they mention and those that wait.
-    pub(super) async fn says(&mut self, words: &str) -> Result<(), Failure> {
+    /// Words of the user, with the files that they mention and those that wait. Of what `foreign`, a text of the project,
+    /// mentions, only what is in the project is attached.
+    pub(super) async fn says(&mut self, words: &str, foreign: Option<&str>) -> Result<(), Failure> {
         self.tells_of_key(words);
         let home = self.world.home();
         let found = mentions::resolve(words, &self.world.cwd, home.as_deref());
@@ -201,6 +202,14 @@ impl ReplSession<'_> {
         // Somebody else may have written what was pasted: the names in it attach nothing.
         let pasted = mentions::pasted(&self.editor.pastes(), &self.world.cwd, home.as_deref());
         let (left, named): (Vec<_>, Vec<_>) = found.files.into_iter().partition(|path| pasted.contains(path));
+        let outside = mentions::outside(foreign.unwrap_or_default(), &self.world.cwd, home.as_deref());
+        let (kept, named): (Vec<_>, Vec<_>) = named.into_iter().partition(|path| outside.contains(path));
+        for path in kept {
+            let path = safe_line(&path, PATH);
+            self.view.note(&format!(
+                "not attached, because the command is not yours and the file is outside of the project: {path}"
+            ));
+        }
         for path in left {
             let path = safe_line(&path, PATH);
             self.view

@@ -9,7 +9,7 @@ mod rows;
 use converse_text::suggest::nearest;
 
 pub(crate) use rows::ROWS;
-pub(crate) use rows::{Row, Takes};
+pub(crate) use rows::{Row, Takes, named};
 
 /// A parsed line. The text after a command is trimmed; `None` if there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -19,11 +19,12 @@ use converse_host::audit::AuditSink;
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
 use converse_host::failure::{Failure, Kind};
-use converse_host::instructions::instructions;
+use converse_host::instructions::{Instructions, instructions};
 use converse_host::interrupt::Interrupt;
 use converse_host::runtime::block_on;
 use converse_host::sampler::{Around, Models};
 use converse_host::settings::Settings;
+use converse_host::skills::skills;
 use converse_host::wiring::{Connected, Wiring};
 use converse_terminal::approver::{Approvers, Memory, TerminalApprover};
 use converse_terminal::person::somebody;
@@ -82,16 +83,23 @@ impl<'a> AskRun<'a> {
         }
     }
 
-    /// Returns the ensembles, and gives each candidate the instructions of the user and of a trusted project.
-    pub(super) fn catalogue(&self, candidates: &mut [Candidate]) -> Result<Catalogue, Failure> {
+    /// Returns the ensembles and the instructions of the user and of a trusted project, which each candidate gets.
+    pub(super) fn catalogue(
+        &self,
+        candidates: &mut [Candidate],
+    ) -> Result<(Catalogue, Instructions), Failure> {
         let catalogue = self.run.catalogue(common(candidates)?, &self.said)?;
-        if self.is_instructed {
-            let found = instructions(&catalogue, self.run.world);
-            self.run.console.warn_all(found.warnings.iter().map(|told| format!("warning: {told}")));
-            let text = found.text();
-            candidates.iter_mut().for_each(|candidate| candidate.settings.instructions.clone_from(&text));
+        if !self.is_instructed {
+            return Ok((catalogue, Instructions::default()));
         }
-        Ok(catalogue)
+        let mut found = instructions(&catalogue, self.run.world);
+        self.run.console.warn_all(found.warnings.iter().map(|told| format!("warning: {told}")));
+        if self.run.options.no_tools {
+            found.skills.clear();
+        }
+        let text = found.text(true);
+        candidates.iter_mut().for_each(|candidate| candidate.settings.instructions.clone_from(&text));
+        Ok((catalogue, found))
     }
 
     /// How each turn ended, in the order of the candidates; or why none could begin.
@@ -102,10 +110,11 @@ impl<'a> AskRun<'a> {
     ) -> Result<Vec<Ended>, Failure> {
         require_keys(candidates)?;
         // The process ends after this run: what is large is not freed before.
-        let catalogue = ManuallyDrop::new(self.catalogue(candidates)?);
+        let (catalogue, found) = self.catalogue(candidates)?;
+        let catalogue = ManuallyDrop::new(catalogue);
         let contents = Kept::awaiting(candidates.iter().any(Candidate::is_kept));
         let ended = block_on(async {
-            let (connected, said) = self.connect(&catalogue, candidates, &contents).await?;
+            let (connected, said) = self.connect(&catalogue, &found, candidates, &contents).await?;
             let connected = ManuallyDrop::new(connected);
             // Only now: nothing is saved of a run that cannot start, and no session continues without the question.
             let kept = self.run.sessions().keep(candidates);
@@ -189,6 +198,7 @@ impl<'a> AskRun<'a> {
     pub(super) async fn connect(
         &self,
         catalogue: &Catalogue,
+        found: &Instructions,
         candidates: &[Candidate],
         contents: &Kept,
     ) -> Result<(Connected, Arc<UserInput>), Failure> {
@@ -211,7 +221,9 @@ impl<'a> AskRun<'a> {
             lockfiles,
             responders,
         };
-        let connected = wiring.connect_for(&chosen, settings.rules.clone(), self.shared.as_ref()).await?;
+        let own = skills(found, &console.context.redactor).into_iter().collect();
+        let (rules, shared) = (settings.rules.clone(), self.shared.as_ref());
+        let connected = wiring.connect_with(&chosen, rules, shared, own).await?;
         if let Some(failure) = connected.failure_of(&self.run.options.ensemble) {
             connected.disconnect(&console.context).await;
             return Err(failure);
@@ -219,11 +231,23 @@ impl<'a> AskRun<'a> {
         connected.roster.searchable();
         console.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
         match self.gathered(&read_from, &wiring, &connected, candidates).await {
-            Ok(said) => Ok((connected, said)),
+            Ok(said) => Ok((connected, self.with_command(found, said))),
             Err(failure) => {
                 connected.disconnect(&console.context).await;
                 Err(failure)
             }
+        }
+    }
+}
+
+impl AskRun<'_> {
+    /// Replaces `/name …` by the text of the command, if the words of the command line begin with it. What only stdin says
+    /// is never a command.
+    fn with_command(&self, found: &Instructions, said: Arc<UserInput>) -> Arc<UserInput> {
+        let is_typed = self.run.args.prompt.first().is_some_and(|word| word.starts_with('/'));
+        match found.named_by(said.words()).filter(|_| is_typed) {
+            Some((command, arguments)) => Arc::new(said.saying(command.message(arguments))),
+            None => said,
         }
     }
 }

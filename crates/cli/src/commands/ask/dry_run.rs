@@ -48,11 +48,11 @@ impl AskRun<'_> {
         candidates: &mut [Candidate],
         each: impl Fn(&Prompt<'_>, &Settings) -> Result<T, Failure>,
     ) -> Result<Vec<T>, Failure> {
-        let catalogue = self.catalogue(candidates)?;
+        let (catalogue, found) = self.catalogue(candidates)?;
         let sessions = candidates.iter().filter_map(|candidate| candidate.continued.as_ref());
         let contents = Kept::new(sessions.map(|session| session.contents.clone()));
         let (offer, note, said) = block_on(async {
-            let (connected, said) = self.connect(&catalogue, candidates, &contents).await?;
+            let (connected, said) = self.connect(&catalogue, &found, candidates, &contents).await?;
             let seen = (connected.roster.offer(), connected.note(&connected.roster), said);
             connected.disconnect(&self.run.console.context).await;
             Ok::<_, Failure>(seen)

@@ -26,7 +26,7 @@ pub(super) fn run(args: &LockArgs, console: &Console, world: &World) -> Result<(
     let plans = plans_to_lock(&catalogue, &lockfiles, &args.names)?;
     let found = DiscoveredTools::connect(&plans, &console.context, &signals::watch()?, world)?;
     let whole = args.names.is_empty();
-    let proposals = Proposal::all(&lockfiles, &catalogue, &found, whole);
+    let proposals = Proposal::all(&lockfiles, &catalogue, &found, whole, world);
     let accepted = accepted(&proposals, args, console)?;
     // Named ensembles of an untrusted project have failed already.
     let skipped = if whole { catalogue.stop_for_skipped("locked") } else { Ok(()) };

@@ -54,7 +54,7 @@ impl ReplSession<'_> {
         match self.composed("").await? {
             Some(text) => {
                 self.view.echo(&text);
-                self.says(&text).await
+                self.says(&text, None).await
             }
             None => Ok(()),
         }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use converse_engine::{CondenseOutcome, Ledger, Part};
-use converse_project::{InstructionFile, Origin};
+use converse_project::{InstructionFile, Origin, Skill};
 use futures_util::FutureExt as _;
 
+use crate::repl::commands::whose;
 use crate::repl::session::ReplSession;
 use crate::repl::turn::with_stop_notice;
 use converse_host::failure::{Failure, Kind};
@@ -26,6 +27,17 @@ impl ReplSession<'_> {
             let whose = if *origin == Origin::User { "your" } else { "the project's" };
             let (path, bytes) = (safe_line(path, PATH), grouped(text.len() as u64));
             self.view.say(&format!("in the system text: {whose} {path}, {bytes} bytes"));
+        }
+        for line in self.options.instructions.skills_for_models().into_iter().map(of_skill) {
+            self.view.say(&line);
+        }
+        for command in self.own_commands() {
+            let (path, bytes) = (safe_line(&command.path, PATH), grouped(command.text().len() as u64));
+            self.view.say(&format!(
+                "when used: /{} ({}), {path}, {bytes} bytes",
+                command.name,
+                whose(command)
+            ));
         }
         self.view.say(&self.tally.tokens());
         self.view.note(&format!("permission mode: {} (`/mode`)", self.mode_name()));
@@ -78,6 +90,14 @@ impl ReplSession<'_> {
             CondenseOutcome::Ended(ended) => turn::outcome(ended, interrupt),
         }
     }
+}
+
+/// What a skill takes: its line in the list, and its files if they are read.
+fn of_skill(skill: &Skill) -> String {
+    let listed = grouped((skill.name().len() + skill.command.description.len()) as u64);
+    let read = grouped(skill.files.iter().map(|file| file.bytes as u64).sum());
+    let (name, path) = (skill.name(), safe_line(&skill.shown, PATH));
+    format!("listed as a skill: {name} ({path}), {listed} bytes; {read} bytes in its files")
 }
 
 fn shown(ledger: &Ledger, table: impl Fn(&[Vec<String>]) -> String) -> String {

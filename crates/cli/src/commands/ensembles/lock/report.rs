@@ -71,13 +71,14 @@ fn headline(drift: &Drift) -> String {
 pub(super) fn written(proposals: &[Proposal<'_>]) -> String {
     let line = |proposal: &Proposal<'_>| {
         let name = safe_line(&proposal.locked.shown, NAME);
-        let (ensembles, tools) = (proposal.next.ensembles.len(), proposal.tools());
+        let (ensembles, tools, texts) = proposal.counts();
         let state = if proposal.differs() { "written" } else { "unchanged" };
         let (ensembles, tools) = (counted(ensembles, "ensemble"), counted(tools, "tool"));
-        format!("{name}: {state}, {ensembles} with {tools}\n")
+        let texts = if texts == 0 { String::new() } else { format!(", commands and skills: {texts}") };
+        format!("{name}: {state}, {ensembles} with {tools}{texts}\n")
     };
     match proposals {
-        [] => "there is nothing to lock: no trusted directory has ensembles\n".to_owned(),
+        [] => "there is nothing to lock: no trusted directory has ensembles, commands or skills\n".to_owned(),
         some => some.iter().map(line).collect(),
     }
 }
@@ -88,12 +89,14 @@ pub(super) fn json(proposal: &Proposal<'_>, done: bool) -> Value {
         (false, true) => "refused",
         (_, false) => "unchanged",
     };
+    let (ensembles, tools, texts) = proposal.counts();
     json!({
         "file": proposal.locked.shown,
         "state": state,
         "damage": proposal.damage,
-        "ensembles": proposal.next.ensembles.len(),
-        "tools": proposal.tools(),
+        "ensembles": ensembles,
+        "tools": tools,
+        "texts": texts,
         "added": proposal.added,
         "dropped": proposal.dropped,
         "drift": proposal.drifts.iter().map(|drift| drift_json(proposal, drift)).collect::<Vec<_>>(),
