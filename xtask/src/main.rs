@@ -29,6 +29,8 @@ measure:
                                measure `serve` beside the gateways of others
   bench --only growth [--of UNIT]... [--most N] [--runs N] [--binary PATH]
                                measure how costs grow with messages, tools, servers, descriptors and sessions
+  bench --only typing [--rounds N] [--keys N] [--binary PATH]
+                               measure the terminal: start to prompt with slow servers, key to echo while an answer streams
   front [--aichat PATH]        measure the HTTP front beside LiteLLM's proxy and aichat's server
   dist                         build the program as it is published, its functions in the order of use; prints where it is
   count [COMMIT]               count lines, files, crates and packages; prints a Markdown table
@@ -65,7 +67,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         // Before anything that needs memory: a measured child's peak cannot read below its parent's.
         [child::HELPER, account, command @ ..] => return child::helper(account, command),
-        ["bench", "--only", name @ ("gateways" | "growth"), options @ ..] => {
+        ["bench", "--only", name @ ("gateways" | "growth" | "typing"), options @ ..] => {
             script(&format!("{name}/run.py"), options)
         }
         ["bench", options @ ..] => bench::run(options),

@@ -221,12 +221,14 @@ impl TerminalView {
             return work.await;
         }
         let mut work = pin!(work);
+        let keyboard = self.output().keyboard.then(modes::keyboard).flatten();
         let mut pictures = interval(PICTURE);
         pictures.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 biased;
                 done = &mut work => return done,
+                () = modes::pressed(keyboard.as_ref()) => self.show_keys(),
                 _ = pictures.tick() => self.tick(),
             }
         }
@@ -290,6 +292,15 @@ impl TerminalView {
     pub(crate) fn reading(&self, editor: &Editor) -> Reading<'_> {
         self.lock().reader = Some(Reader { above: editor.above(), handover: editor.handover() });
         Reading { view: self }
+    }
+
+    /// Shows a key at once: it does not wait for the next frame.
+    fn show_keys(&self) {
+        self.hear_keys();
+        let mut state = self.lock();
+        if state.keeps_keys {
+            let _ = self.show(&mut state);
+        }
     }
 
     /// Shows what has come since the last paint, and the next frame of what moves.

@@ -2,6 +2,7 @@
 //! as they come, and are for the next prompt.
 
 use std::io::{stdin, stdout};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -10,6 +11,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 use converse_editor::{FOCUS_UNREPORTED, TITLE_RESTORED, TypedAhead};
 
@@ -130,6 +134,25 @@ impl TerminalModes {
             write_at_once(TITLE_RESTORED);
         }
     }
+}
+
+/// Returns the keyboard to wait for it; `None` if standard input is nothing that can be waited for.
+#[expect(deprecated, reason = "its replacement is unsafe; the descriptor is owned here, so it stays open")]
+pub(super) fn keyboard() -> Option<AsyncFd<OwnedFd>> {
+    let keyboard = stdin().as_fd().try_clone_to_owned().ok()?;
+    AsyncFd::with_interest(keyboard, Interest::READABLE).ok()
+}
+
+/// Resolves when the keyboard has sent something; never without one.
+pub(super) async fn pressed(keyboard: Option<&AsyncFd<OwnedFd>>) {
+    if let Some(keyboard) = keyboard
+        && let Ok(mut ready) = keyboard.readable().await
+    {
+        // Others may read it: what is new after this is told again.
+        ready.clear_ready();
+        return;
+    }
+    std::future::pending().await
 }
 
 /// Takes in what the keyboard has sent. Returns whether Esc was pressed.
