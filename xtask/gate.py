@@ -24,6 +24,7 @@ SUITES = {
         2,
         r"config/|foreign|diagnos|sarif|junit|format|^ensembles/|action|pre-commit|^xtask/(ci|validators)",
     ),
+    "terminals": (1, r"terminal|editor|screen|^xtask/terminals"),
     "wire": (2, r"provider|canister|^xtask/wire"),
     "instructions": (3, r"^crates/|^xtask/(instructions|floor|src/)"),
     "crash": (5, r"session|journal|audit|process|child|atomic|trust|crash|approv|postgres"),

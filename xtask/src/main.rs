@@ -57,6 +57,7 @@ check (exit 1 if something is wrong; each takes --help):
   real                         use llama.cpp's server with a model of random weights
   replicas [--upstreams]       restart gateways behind nginx, or servers behind a gateway, under load; `--turns N`: kill
                                one of N servers with one database
+  terminals                    replay sequences in the terminal on an emulator of others
   validators                   give what the program writes to validators of others
   wire                         hold requests against the types of the vendors' clients";
 

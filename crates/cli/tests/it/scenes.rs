@@ -18,6 +18,7 @@ mod resuming;
 mod rewind;
 mod saving;
 mod scrollback;
+mod sequences;
 mod shell;
 mod sizes;
 mod slashes;

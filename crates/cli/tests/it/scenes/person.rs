@@ -140,7 +140,12 @@ impl Person {
         self.terminal.history()
     }
 
-    /// Everything that was ever written, as it was.
+    /// Everything that was ever written, byte by byte.
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.terminal.bytes()
+    }
+
+    /// The same as text.
     pub(super) fn raw(&self) -> String {
         self.terminal.raw()
     }

@@ -1,0 +1,179 @@
+//! Random sequences of what people do. Whatever it is, each row of the answers is in the history of the terminal once, in the
+//! order in which it came, as with a program that never draws anything twice.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::person::{Key, Person};
+use crate::body::{calls, text};
+use crate::env::TestEnv;
+use crate::http::Answer;
+use crate::provider::{Line, Provider};
+
+/// Sequences, and steps of each.
+const SEQUENCES: u64 = 6;
+const STEPS: usize = 8;
+/// The terminal of [`Person::at_a_shell`].
+const ROWS: u16 = 40;
+const COLUMNS: u16 = 80;
+/// More rows than the screen has.
+const MOST_ROWS: u64 = 90;
+
+/// What a person does.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// Gets an answer of so many rows.
+    Asks(usize),
+    /// The same, after a paste of so many lines.
+    Pastes(usize, usize),
+    /// Pastes so many lines and clears them.
+    Clears(usize),
+    /// Interrupts an answer after so many rows, with Esc or Ctrl-C.
+    Interrupts(usize, bool),
+    /// Approves a call; then comes an answer of so many rows.
+    Approves(usize),
+    /// Stops the program, and lets it go on.
+    Suspends,
+}
+
+/// Numbers from a seed: <https://prng.di.unimi.it/splitmix64.c>.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (word ^ (word >> 31)) % limit
+    }
+
+    fn step(&mut self) -> Step {
+        let kind = self.below(6);
+        let rows = 1 + usize::try_from(self.below(MOST_ROWS)).unwrap();
+        match kind {
+            0 => Step::Asks(rows),
+            1 => Step::Pastes(1 + usize::try_from(self.below(60)).unwrap(), rows),
+            2 => Step::Clears(rows),
+            3 => Step::Interrupts(rows, self.below(2) == 0),
+            4 => Step::Approves(rows),
+            _ => Step::Suspends,
+        }
+    }
+}
+
+impl Step {
+    /// What the model says, with rows from `first` on, and how many there are.
+    fn answers(self, first: usize) -> (Vec<Line>, usize) {
+        let rows =
+            |count: usize| (first..first + count).map(|row| format!("- row {row}\n")).collect::<String>();
+        let said = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
+        let write = || {
+            let path = format!("file-{first}");
+            Line::from(calls([("io__write_file", json!({ "path": path, "content": "x" }))]))
+        };
+        match self {
+            Self::Asks(count) | Self::Pastes(_, count) => (vec![text(said(rows(count))).into()], count),
+            Self::Approves(count) => (vec![write(), text(said(rows(count))).into()], count),
+            Self::Interrupts(count, _) => {
+                let bend = |answer: &mut Answer| {
+                    answer.cut_at = answer.body.windows(4).position(|window| window == b"STOP");
+                    answer.stall = true;
+                };
+                let stalled = format!("{}\nno more STOP and so on", rows(count));
+                (vec![Line::Bent(text(said(stalled)), bend)], count)
+            }
+            Self::Clears(_) | Self::Suspends => (Vec::new(), 0),
+        }
+    }
+
+    /// `last` is the number of the last row that it brings.
+    fn happens(self, person: &mut Person, last: usize) {
+        let paste =
+            |lines: usize| (1..=lines).map(|line| format!("pasted {line}")).collect::<Vec<_>>().join("\n");
+        match self {
+            Self::Asks(_) => person.says("count"),
+            Self::Pastes(lines, _) => {
+                person.prompts();
+                person.pastes(&paste(lines));
+                person.sees(&format!("pasted {lines}"));
+                person.presses(Key::Enter);
+            }
+            Self::Clears(lines) => {
+                person.prompts();
+                person.pastes(&paste(lines));
+                person.sees(&format!("pasted {lines}"));
+                person.presses(Key::Ctrl('c'));
+            }
+            Self::Interrupts(_, by_escape) => {
+                person.says("count");
+                person.sees(&format!("row {last}"));
+                match by_escape {
+                    true => person.types("\x1b"),
+                    false => person.presses(Key::Ctrl('c')),
+                }
+                person.sees("interrupted");
+            }
+            Self::Approves(_) => {
+                person.says("write");
+                person.sees("allow io.write_file?");
+                person.types("y\n");
+            }
+            Self::Suspends => {
+                person.is_back();
+                person.presses(Key::Ctrl('z'));
+                person.until("a stop", |person| person.screen().ends_with("shell>"));
+                person.types("fg\n");
+            }
+        }
+        if matches!(self, Self::Asks(_) | Self::Pastes(..) | Self::Approves(_)) {
+            person.sees(&format!("row {last}"));
+        }
+        person.is_back();
+    }
+}
+
+/// The numbers of the rows, wherever a line has one.
+fn rows(person: &mut Person) -> Vec<usize> {
+    let number = |line: String| {
+        line.trim().trim_start_matches(['-', '•', '*', ' ']).strip_prefix("row ")?.parse().ok()
+    };
+    person.history().into_iter().filter_map(number).collect()
+}
+
+/// What was written, for `xtask/terminals/replay.py`.
+fn tape(bytes: &[u8], expected: usize) -> String {
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let size = json!({ "columns": COLUMNS, "rows": ROWS });
+    format!("{size}\n{}\n{}\n", json!({ "hex": hex }), json!({ "expected": expected }))
+}
+
+#[test]
+fn the_history_has_each_row_once_whatever_is_done() {
+    for seed in 0..SEQUENCES {
+        let mut dice = Dice(seed);
+        let steps: Vec<Step> = (0..STEPS).map(|_| dice.step()).collect();
+        let (mut script, mut lasts, mut count) = (Vec::new(), Vec::new(), 0);
+        for step in &steps {
+            let (lines, more) = step.answers(count + 1);
+            script.extend(lines);
+            count += more;
+            lasts.push(count);
+        }
+        let provider = Provider::chat(script);
+        let env = provider.env(TestEnv::new());
+        let mut person = Person::at_a_shell(&env);
+        person.starts(&format!("-m {} -e io", provider.model()));
+        for (at, (step, last)) in steps.iter().zip(lasts).enumerate() {
+            step.happens(&mut person, last);
+            let expected: Vec<usize> = (1..=last).collect();
+            assert_eq!(rows(&mut person), expected, "seed {seed}, after step {at} of {steps:?}");
+        }
+        if let Some(directory) = std::env::var_os("CONVERSE_TAPES") {
+            let tape = tape(person.bytes(), count);
+            std::fs::write(Path::new(&directory).join(format!("seed-{seed}.jsonl")), tape).unwrap();
+        }
+        person.leaves_both();
+    }
+}
