@@ -1,11 +1,13 @@
 """What turns cost with sessions in PostgreSQL, beside sessions in files: `cargo xtask replicas --stores`.
 
 One server for each store, the same clients and the same turns, in turn, round after round. A turn calls one built-in tool and
-answers; it counts from the request until the client has read its end. The clients are of this machine, so they and the
+answers; it counts from the request until the client has read the end of its stream. The clients are of this machine, so they and the
 server share its cores: the ratio counts.
 """
 
 import contextlib
+import http.client
+import json
 import statistics
 import tempfile
 import threading
@@ -13,29 +15,61 @@ import time
 from pathlib import Path
 
 import kit
-from turns import Client, Server
+from turns import PATIENCE, Server
 
 ROUNDS = 3
+# Turns of one session: longer ones cost more with any store.
+OF_A_SESSION = 8
 
 
-class Asking(Client):
-    SAID = "@essentials.calculator expression={}*3"
+class Asking(threading.Thread):
+    """Runs turns, with a stream for each, until `over` is set."""
+
+    def __init__(self, port, over):
+        super().__init__(daemon=True)
+        self.port, self.over, self.session, self.took, self.wrong = port, over, "", [], []
+
+    def run(self):
+        while not self.over.is_set() and not self.wrong:
+            began = time.monotonic()
+            if len(self.took) % OF_A_SESSION == 0:
+                self.session = ""
+            try:
+                last = self.turn()
+            except (OSError, ValueError, http.client.HTTPException) as error:
+                last = {"error": str(error)}
+            if last.get("outcome", {}).get("type") != "success":
+                self.wrong.append(f"a turn of session {self.session} ended with {last}")
+            self.took.append(time.monotonic() - began)
+
+    def turn(self):
+        """Returns the last event."""
+        message = {"role": "user", "content": "@essentials.calculator expression=3*4"}
+        body = {"threadId": self.session, "messages": [message], "forwardedProps": {"model": "understudy"}}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        try:
+            connection.request("POST", "/api/runs", json.dumps(body), {"content-type": "application/json"})
+            answer, event = connection.getresponse(), {}
+            while event.get("type") not in ("RUN_FINISHED", "RUN_ERROR") and (line := answer.readline().decode()):
+                if line.startswith("data: "):
+                    event = json.loads(line[6:])
+                    self.session = event.get("threadId", self.session)
+            return event
+        finally:
+            connection.close()
 
 
 def load(server, clients, seconds):
     """Returns the times of all turns in so many seconds, and what was wrong."""
     over = threading.Event()
-    threads = [Asking([server.port], number, over) for number in range(clients)]
+    threads = [Asking(server.port, over) for _ in range(clients)]
     for thread in threads:
         thread.start()
     time.sleep(seconds)
     over.set()
     for thread in threads:
-        thread.join(3 * 90)
-    wrong = [problem for thread in threads for problem in thread.wrong]
-    turns = [turn for thread in threads for turn in thread.turns]
-    wrong += [f"turn {turn.number} ended as {turn.outcome!r}" for turn in turns if turn.outcome != "success"]
-    return sorted(turn.took for turn in turns), wrong
+        thread.join(2 * PATIENCE)
+    return sorted(took for thread in threads for took in thread.took), [one for thread in threads for one in thread.wrong]
 
 
 def run(binary, clients, seconds):
