@@ -27,7 +27,7 @@ measure:
                                measure the program; exit 1 if a gate fails
   bench --only gateways [--rounds N] [--seconds S] [--binary PATH]
                                measure `serve` beside the gateways of others
-  bench --only growth [--of UNIT]... [--most N] [--runs N] [--binary PATH]
+  bench --only growth [--of UNIT]... [--most N] [--runs N] [--database N] [--binary PATH]
                                measure how costs grow with messages, tools, servers, descriptors and sessions
   bench --only typing [--rounds N] [--keys N] [--binary PATH]
                                measure the terminal: start to prompt with slow servers, key to echo while an answer streams
@@ -56,7 +56,7 @@ check (exit 1 if something is wrong; each takes --help):
   panel                        drive a browser through the web panel
   real                         use llama.cpp's server with a model of random weights
   replicas [--upstreams]       restart gateways behind nginx, or servers behind a gateway, under load; `--turns N`: kill
-                               one of N servers with one database
+                               one of N servers with one database; `--stores`: compare turns in a database and in files
   terminals                    replay sequences in the terminal on an emulator of others
   validators                   give what the program writes to validators of others
   wire                         hold requests against the types of the vendors' clients";

@@ -80,9 +80,11 @@ const GIVE_BACK: &str = "UPDATE converse.turns SET process = $3 WHERE session = 
 const TURN: &str = "SELECT run, process IS NOT NULL, began, ending
     FROM converse.turns WHERE session = $1 AND owner = $2";
 
-/// The last change first: a list that is cut off lacks those that have waited longest, as a rule for a person.
+/// Not what has just been answered: the server that got the answer continues the turn. The last change first: a list that is
+/// cut off lacks those that have waited longest, as a rule for a person.
 const WAITING: &str = "SELECT r.owner, r.key, (extract(epoch FROM r.changed) * 1000000)::bigint
-    FROM converse.records AS r WHERE r.kind = 'waiting' AND NOT EXISTS (
+    FROM converse.records AS r WHERE r.kind = 'waiting'
+        AND r.changed < clock_timestamp() - interval '5 seconds' AND NOT EXISTS (
         SELECT 1 FROM converse.turns AS t WHERE t.process IS NOT NULL AND t.session::text = r.key)
     ORDER BY r.changed DESC LIMIT $1";
 

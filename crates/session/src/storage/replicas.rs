@@ -128,7 +128,7 @@ pub trait Replicas: fmt::Debug + Send + Sync {
     /// It may not be given back, and ends without a text.
     fn give_back(&self, session: Uuid, to: Uuid) -> io::Result<()>;
 
-    /// Returns the questions that wait while no turn runs in their session, with one statement.
+    /// Returns the questions that have waited for some seconds while no turn runs in their session, with one statement.
     ///
     /// # Errors
     ///
