@@ -148,9 +148,13 @@ pub(super) async fn pressed(keyboard: Option<&AsyncFd<OwnedFd>>) {
     if let Some(keyboard) = keyboard
         && let Ok(mut ready) = keyboard.readable().await
     {
+        // A terminal that went away has nothing more to say, and would say so without end.
+        let is_closed = ready.ready().is_read_closed();
         // Others may read it: what is new after this is told again.
         ready.clear_ready();
-        return;
+        if !is_closed {
+            return;
+        }
     }
     std::future::pending().await
 }
