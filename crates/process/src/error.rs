@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use crate::descriptors::{NO_DESCRIPTORS, lacks_descriptors};
 use crate::spawn::Spawn;
 
-const VOID: &str = "/dev/null";
+pub(crate) const VOID: &str = "/dev/null";
 
 /// A child that could not be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -62,6 +62,10 @@ impl Group {
         Self { id, guardian, reaped: false, gone: false }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.id.as_raw_nonzero().get().unsigned_abs()
+    }
+
     /// Returns whether the group is known to be gone.
     pub(crate) fn gone(&self) -> bool {
         self.gone

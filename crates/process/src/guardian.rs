@@ -1,11 +1,11 @@
 //! The client side of the guardian process: starts it, reports which groups are alive, replaces it when it exits.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use rustix::net::{SendFlags, send};
 use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
 
 use crate::child_table::{ChildTable, child_table, exits_within};
-use crate::error::no_void;
-use crate::pre_exec::{Role, prepare};
+use crate::error::{VOID, no_void};
 use crate::process_count::counting_method;
 use crate::process_tree;
+use crate::vfork::{Program, Role};
 
 /// Maximum number of guardians started in one run: a killed guardian is replaced, one that cannot run is given up.
 const STARTS: u8 = 3;
@@ -198,13 +198,10 @@ impl GuardianProcess {
         if !send_line(&socket, words) {
             return Err(io::Error::other("the state does not fit into the socket buffer"));
         }
-        let mut command = Command::new(program);
-        command.args(arguments).env_clear().current_dir("/");
-        command.stdin(OwnedFd::from(input)).stdout(Stdio::null()).stderr(Stdio::null());
-        prepare(&mut command, Role::Guardian);
-        let id = command.spawn()?.id();
-        let id = i32::try_from(id).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
-        Ok(Self { id, socket })
+        let null = File::options().read(true).write(true).open(VOID)?;
+        let streams = [input.as_fd(), null.as_fd(), null.as_fd()];
+        let program = Program { path: program, arguments, environment: &[], cwd: Path::new("/"), streams };
+        Ok(Self { id: program.start(&Role::Guardian)?, socket })
     }
 
     /// Sends the dismissal and returns whether the guardian exited in time to be reaped.

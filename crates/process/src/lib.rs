@@ -28,7 +28,6 @@ mod group;
 mod guard;
 mod guardian;
 mod jobs;
-mod pre_exec;
 mod preexisting;
 mod privacy;
 mod process_count;
@@ -42,6 +41,7 @@ mod spawn;
 mod stderr;
 mod this_program;
 mod tracker;
+mod vfork;
 
 pub use blocking::spawn_blocking;
 pub use child::Child;

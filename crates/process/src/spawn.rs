@@ -1,10 +1,11 @@
 //! Starting a child process.
 
+use std::fs::File;
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
-use std::process::{self, Command, Stdio};
+use std::process;
 
-use rustix::process::Pid;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -12,11 +13,11 @@ use tokio::sync::oneshot;
 use crate::child::{Child, Running};
 use crate::child_table::child_table;
 use crate::descriptors::lacks_descriptors;
-use crate::error::{self, SpawnError};
+use crate::error::{self, SpawnError, VOID};
 use crate::group::{Exit, Group};
 use crate::guardian::Guardian;
-use crate::pre_exec::{Role, prepare};
 use crate::stderr::Stderr;
+use crate::vfork::{Program, Role};
 
 /// A command to be started.
 #[derive(Debug, Clone)]
@@ -55,48 +56,54 @@ impl Spawn {
             let reason = format!("cannot listen for SIGCHLD: {error}");
             failed(error, reason)
         })?;
-        let (mut child, group) = self.spawn_in_group(guardian).map_err(|error| {
+        let (streams, group) = self.spawn_in_group(guardian).map_err(|error| {
             let reason = error::why(&self, &error);
             failed(error, reason)
         })?;
+        let id = group.id();
         // From here on, an error drops the group, which kills it.
         let running = Some(Running { group, exit });
         let broken = |error: io::Error| fail(format!("its pipes cannot be used: {error}"));
-        let stdin = child.stdin.take().map(ChildStdin::from_std).transpose().map_err(broken)?;
-        let stdout = child.stdout.take().map(ChildStdout::from_std).transpose().map_err(broken)?;
-        let stderr = child.stderr.take().map(ChildStderr::from_std).transpose().map_err(broken)?;
-        let stderr = stderr.ok_or_else(|| broken(io::ErrorKind::NotFound.into()))?;
+        let stdin = streams.stdin.map(process::ChildStdin::from).map(ChildStdin::from_std).transpose();
+        let stdin = stdin.map_err(broken)?;
+        let stdout = Some(ChildStdout::from_std(streams.stdout.into()).map_err(broken)?);
+        let stderr = ChildStderr::from_std(streams.stderr.into()).map_err(broken)?;
         let (alive, dead) = oneshot::channel();
         let stderr = Stderr::drain(stderr, dead);
-        Ok(Child { stdin, stdout, stderr, running, id: child.id(), status: None, runtime, _alive: alive })
+        Ok(Child { stdin, stdout, stderr, running, id, status: None, runtime, _alive: alive })
     }
 
-    fn spawn_in_group(&self, guardian: &Guardian) -> io::Result<(process::Child, Group)> {
+    fn spawn_in_group(&self, guardian: &Guardian) -> io::Result<(Streams, Group)> {
+        let (stdin, ours) = if self.stdin {
+            let (theirs, ours) = io::pipe()?;
+            (OwnedFd::from(theirs), Some(ours.into()))
+        } else {
+            (File::open(VOID)?.into(), None)
+        };
+        let ((stdout, theirs_out), (stderr, theirs_err)) = (io::pipe()?, io::pipe()?);
+        let program = Program {
+            path: &self.program,
+            arguments: &self.arguments,
+            environment: &self.environment,
+            cwd: &self.cwd,
+            streams: [stdin.as_fd(), theirs_out.as_fd(), theirs_err.as_fd()],
+        };
         let mut table = child_table();
         table.reap_dead_now_and_then();
         let role = Role::Child { guardian: guardian.announce(&mut table) };
-        let child = match self.command(role).spawn() {
-            Ok(child) => child,
-            Err(error) => {
-                guardian.withdraw(&mut table);
-                return Err(error);
-            }
-        };
-        let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
+        let id = program.start(&role).inspect_err(|_| guardian.withdraw(&mut table))?;
         table.started(id);
         guardian.register(id, &mut table);
-        Ok((child, Group::new(id, guardian.clone())))
+        let streams = Streams { stdin: ours, stdout: stdout.into(), stderr: stderr.into() };
+        Ok((streams, Group::new(id, guardian.clone())))
     }
+}
 
-    fn command(&self, role: Role) -> Command {
-        let mut command = Command::new(&self.program);
-        command.args(&self.arguments).env_clear().current_dir(&self.cwd);
-        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.stdin(if self.stdin { Stdio::piped() } else { Stdio::null() });
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        prepare(&mut command, role);
-        command
-    }
+/// Our ends of the pipes of a child.
+struct Streams {
+    stdin: Option<OwnedFd>,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
 }
 
 /// Names of the variables that a child inherits. Behind a proxy with its own certificates, nothing can be reached without
