@@ -223,10 +223,10 @@ def waits(node, workers):
     key, number = str(uuid.uuid4()), 1_000_000
     request = {"line": {"id": "ask", "before": [], "question": f"ask {number}", "attachments": [], "schema": None}, "approvals": "wait"}
     headers = {"idempotency-key": key}
-    status, sent = ask(node.ingress, "POST", f"/Session/{key}/run/send", request, headers)
+    status, sent = ask(node.ingress, "POST", f"/ConverseSession/{key}/run/send", request, headers)
     if status not in (200, 202):
         return [f"the conversation was not accepted: {status} {sent}"]
-    asked = lambda: ask(node.ingress, "POST", f"/Session/{key}/waiting")[1]  # noqa: E731
+    asked = lambda: ask(node.ingress, "POST", f"/ConverseSession/{key}/waiting")[1]  # noqa: E731
     waiting = kit.until("the conversation waits", 60, asked, every=0.3)
     question = waiting["questions"][0]
     if (question["tool"], question["arguments"]) != ("ledger.sign", {"number": number}):
@@ -234,15 +234,15 @@ def waits(node, workers):
     for worker in workers:
         worker.ran.kill()
         worker.start()
-    status, why = ask(node.ingress, "POST", f"/Session/{key}/answer", {})
+    status, why = ask(node.ingress, "POST", f"/ConverseSession/{key}/answer", {})
     if status != 400:
         return [f"an answer without a decision was accepted: {status} {why}"]
-    ask(node.ingress, "POST", f"/Session/{key}/answer", {question["id"]: {"decision": "allow"}})
-    _, ended = ask(node.ingress, "POST", f"/Session/{key}/run", request, headers)
+    ask(node.ingress, "POST", f"/ConverseSession/{key}/answer", {question["id"]: {"decision": "allow"}})
+    _, ended = ask(node.ingress, "POST", f"/ConverseSession/{key}/run", request, headers)
     answer = ended["line"]["answer"].strip().splitlines()[-1:]
     found = [] if answer == [f"noted {number}"] else [f"approved: {answer}"]
     other = {**request, "approvals": "refuse"}
-    status, _ = ask(node.ingress, "POST", f"/Session/{key}/run", other)
+    status, _ = ask(node.ingress, "POST", f"/ConverseSession/{key}/run", other)
     return found if status == 400 else [*found, f"another request of the same session: {status}"]
 
 

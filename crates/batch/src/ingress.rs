@@ -23,6 +23,8 @@ use crate::conversation::{Acts, Outcome, Shared};
 use crate::line::Line;
 
 const SCHEME: &str = "restate://";
+/// The object of Restate that workers serve. Its keys are the ids of sessions.
+const SERVICE: &str = "ConverseSession";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A request that has waited so long is sent again, and waits for the same conversation.
 const MOST_WAIT: Duration = Duration::from_secs(300);
@@ -62,6 +64,8 @@ struct Ended {
 enum Unanswered {
     /// The next one may have.
     Lost(String),
+    /// The node knows no such service.
+    Unknown(String),
     Refused(String),
 }
 
@@ -89,6 +93,11 @@ impl Ingress {
     /// Removes what is kept of a run that left nothing open.
     pub(crate) fn conclude(results: &Path) {
         let _ = std::fs::remove_file(run_path(results));
+    }
+
+    /// Returns whether all other conversations would fail with this code, too.
+    pub(crate) fn is_common(code: &str) -> bool {
+        matches!(code, RUNNER_LOST | RUNNER_UNREGISTERED)
     }
 
     /// Runs a conversation. `attempt` counts those before that a provider was too busy for.
@@ -121,6 +130,7 @@ impl Ingress {
     /// Asks until there is an answer.
     async fn asked(&self, key: Uuid, request: &Value) -> Result<Ended, Failure> {
         let (mut heard, mut pause) = (Instant::now(), PAUSE);
+        let mut unknown = 0;
         loop {
             let began = Instant::now();
             let asked = timeout(MOST_WAIT, self.ask(key, request)).await;
@@ -134,8 +144,18 @@ impl Ingress {
                     heard = Instant::now();
                     continue;
                 }
+                Ok(Err(Unanswered::Unknown(why))) => {
+                    // Another node may have heard of the workers already.
+                    unknown += 1;
+                    if unknown >= self.nodes.len() {
+                        return Err(self.unregistered(&why));
+                    }
+                    self.node.fetch_add(1, Ordering::Relaxed);
+                    continue;
+                }
                 Ok(Err(Unanswered::Lost(why))) => why,
             };
+            unknown = 0;
             // A connection that has held for some time is a sign of life.
             if began.elapsed() > LONGEST_PAUSE {
                 (heard, pause) = (began, PAUSE);
@@ -150,6 +170,16 @@ impl Ingress {
         }
     }
 
+    fn unregistered(&self, why: &str) -> Failure {
+        let message = format!("the Restate server knows no `{SERVICE}`: {}", why.trim_end_matches('.'));
+        let host = self.nodes.first().and_then(|node| node.rsplit_once(':')).map_or("", |(host, _)| host);
+        let register = format!(
+            "register a worker: `curl {host}:9070/deployments -H 'content-type: application/json' \
+             -d '{{\"uri\": \"http://127.0.0.1:9080\"}}'`"
+        );
+        Failure::new(Kind::ProviderUnreachable, RUNNER_UNREGISTERED, message).hint(register)
+    }
+
     async fn ask(&self, key: Uuid, request: &Value) -> Result<Ended, Unanswered> {
         let lost = |why: String| Unanswered::Lost(format!("the Restate server does not answer: {why}"));
         let place = self.node.load(Ordering::Relaxed) % self.nodes.len();
@@ -157,7 +187,7 @@ impl Ingress {
         let uri: Uri =
             node.parse().map_err(|_| Unanswered::Refused(format!("`{node}` is not an address")))?;
         let client = self.clients.to(&uri).map_err(|cause| lost(cause.message))?;
-        let url = format!("{node}/Session/{key}/run");
+        let url = format!("{node}/{SERVICE}/{key}/run");
         let sent = client.post(url).header("idempotency-key", key.to_string());
         let sent = sent.header("content-type", "application/json").body(request.to_string());
         let mut response = sent.send().await.map_err(|error| lost(error.without_url().to_string()))?;
@@ -179,14 +209,14 @@ impl Ingress {
         match status.as_u16() {
             // While a node starts, or has lost the others.
             429 | 502..=504 => Err(lost(text)),
-            404 => Err(Unanswered::Refused(format!("the Restate server knows no `Session`: {text}"))),
+            404 => Err(Unanswered::Unknown(text)),
             _ => Err(Unanswered::Refused(format!("the worker gave up: {text}"))),
         }
     }
 }
 
-/// The code of a failure that all conversations would share.
-pub(crate) const RUNNER_LOST: &str = "runner-lost";
+const RUNNER_LOST: &str = "runner-lost";
+const RUNNER_UNREGISTERED: &str = "runner-unregistered";
 
 fn nodes(url: &str) -> Option<Vec<String>> {
     let rest = url.strip_prefix(SCHEME)?;

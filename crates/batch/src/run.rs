@@ -32,7 +32,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::conversation::{Acts, Outcome, Shared, Spending};
 use crate::gate::{Barred, Gate, PacedWire, Stops};
-use crate::ingress::{Ingress, RUNNER_LOST};
+use crate::ingress::Ingress;
 use crate::input::{Input, Known, State};
 use crate::line::Line;
 use crate::pace::LONGEST_PAUSE;
@@ -471,8 +471,8 @@ impl<'r> Running<'r> {
         let Some(failure) = &outcome.failure else { return Fate::Done };
         // What has had an effect is not done again.
         let unless_acted = |fate| if acts == Acts::Effects { Fate::Done } else { fate };
-        let is_common =
-            matches!(failure.code, "auth" | "quota" | "save-failed" | "audit-failed" | RUNNER_LOST);
+        let is_common = matches!(failure.code, "auth" | "quota" | "save-failed" | "audit-failed")
+            || Ingress::is_common(failure.code);
         let asked = failure.facts.iter().find(|(name, _)| *name == "retry_after_s");
         let is_long =
             asked.and_then(|(_, value)| value.as_f64()).is_some_and(|s| s > LONGEST_PAUSE.as_secs_f64());

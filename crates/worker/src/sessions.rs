@@ -25,7 +25,7 @@ pub(crate) struct Sessions {
 
 // A step may be a long call of a model: Restate must not take it for lost.
 #[restate_sdk::object(
-    name = "Session",
+    name = "ConverseSession",
     client_visibility = "pub(crate)",
     inactivity_timeout = "10m",
     abort_timeout = "1h",

@@ -19,7 +19,7 @@ fn server(answer: impl Fn(&Value, usize) -> Answer + Send + Sync + 'static) -> (
     let seen = Arc::clone(&asked);
     let port = serve(move |request: Request| {
         let key = request.path.split('/').nth(2).unwrap_or_default().to_owned();
-        assert_eq!(request.path, format!("/Session/{key}/run"));
+        assert_eq!(request.path, format!("/ConverseSession/{key}/run"));
         assert_eq!(request.header("idempotency-key"), Some(key.as_str()));
         let body: Value = serde_json::from_slice(&request.body).unwrap();
         let mut seen = seen.lock().unwrap();
@@ -98,7 +98,7 @@ fn what_a_provider_is_too_busy_for_is_another_conversation() {
 
 #[test]
 fn what_cannot_run_elsewhere_is_refused() {
-    let (runner, asked) = server(|_, _| failed(404));
+    let (runner, asked) = server(|_, _| failed(500));
     let env = TestEnv::new();
     env.write("work/in.jsonl", &questions(1));
     for flags in [&["-m", "understudy"][..], &["--allow", "io.*"], &["--retry-failed"], &["--provider-batch"]]
@@ -115,9 +115,27 @@ fn what_cannot_run_elsewhere_is_refused() {
     let ran = env.run(&["batch", "files.jsonl", "--runner", &runner]).exits(2);
     assert!(ran.stderr.contains("cannot be attached with `--runner`"), "{}", ran.stderr);
     assert!(asked.lock().unwrap().is_empty());
+}
 
-    batch(&env, &runner, &[]).exits(10);
-    let line = &results(&env)[0];
-    assert_eq!(line["error"]["code"], "runner-refused");
-    assert!(line["error"]["message"].as_str().unwrap().contains("knows no `Session`: wait"), "{line}");
+#[test]
+fn a_server_without_workers_stops_the_batch() {
+    let (runner, asked) = server(|_, _| failed(404));
+    let (other, asked_of_other) = server(|body, times| match times {
+        1 if body["line"]["id"] == "1" => failed(400),
+        _ => ended(body, 0, "answered"),
+    });
+    let env = TestEnv::new();
+    env.write("work/in.jsonl", &questions(3));
+    let ran = batch(&env, &runner, &["-j", "1"]).exits(5);
+    let message = "error[runner-unregistered]: the Restate server knows no `ConverseSession`: wait";
+    assert!(ran.stderr.contains(message), "{}", ran.stderr);
+    assert!(ran.stderr.contains("curl http://127.0.0.1:9070/deployments"), "{}", ran.stderr);
+    assert_eq!(asked.lock().unwrap().values().sum::<usize>(), 1, "the others are not tried");
+    assert!(results(&env).is_empty() && env.path("work/out.jsonl.run").exists());
+    // One of several nodes may not know of the workers yet.
+    let both = format!("{runner},{}", other.strip_prefix("restate://").unwrap());
+    batch(&env, &both, &["-j", "1"]).exits(10);
+    let codes: Vec<_> = results(&env).iter().map(|line| line["error"]["code"].clone()).collect();
+    assert_eq!(codes, [json!(null), json!("runner-refused"), json!(null)]);
+    assert_eq!(asked_of_other.lock().unwrap().len(), 3);
 }
