@@ -34,7 +34,7 @@ SUITES = {
     "openapi": (3, r"foreign|request|template|style|^xtask/openapi"),
     "real": (2, r"provider|canister|http|route|wire|model|^xtask/real"),
     "replicas": (7, r"gateway|server|serve|mcp|postgres|^xtask/(replicas|floor)"),
-    "durable": (5, r"worker|batch|session|journal|engine/src/(driver|ports|conversation)|^xtask/(durable|replicas)"),
+    "durable": (5, r"worker|batch|eval/src|session|journal|engine/src/(driver|ports|conversation)|^xtask/(durable|replicas)"),
     "interop": (7, r"mcp|gateway|server|serve|ensemble|process|child|sandbox|understudy|^xtask/interop"),
 }
 

@@ -404,7 +404,7 @@ class Durable(unittest.TestCase):
 
         def found(noted=(0,), ids=("0",), **more):
             line = {"answer": "noted 0", "exit": 0, "reason": "answered", "invocations": calls, "usage": {"output": 15}, **more}
-            return len(durable.problems([{**line, "id": one} for one in ids], 1, noted))
+            return len(durable.problems([{**line, "id": one} for one in ids], range(1), noted))
 
         self.assertEqual((found(), found(answer="unknown 0", noted=()), found(answer="unknown 0")), (0, 0, 0))
         for wrong in [

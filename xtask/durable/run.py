@@ -1,7 +1,8 @@
-"""Runs conversations on workers of a Restate server, and kills workers, the batch and a node of the server with SIGKILL.
+"""Runs conversations on workers of a Restate server, and kills workers, the client and a node of the server with SIGKILL.
 
 Each conversation looks and then notes its number with a tool that has effects. The tool's own file says how often: no number
-twice, and each that an answer says was noted, once. One conversation waits for an approval while its worker is killed.
+twice, and each that an answer says was noted, once. One conversation waits for an approval while its worker is killed. The
+conversations are those of `converse batch`, and then those of a suite of `converse eval`.
 """
 
 import argparse
@@ -46,7 +47,9 @@ arguments.required = ["number"]
 arguments.properties.number = {{ type = "integer", description = "The number" }}
 """
 
-CONFIG = """[providers.local]
+CONFIG = """limits.max_iterations = 100
+
+[providers.local]
 base_url = "http://127.0.0.1:{port}/v1"
 dialect = "openai-chat"
 """
@@ -144,7 +147,7 @@ class Worker:
 
     def __init__(self, binary, directory, number, words):
         self.port, self.ran, self.directory = kit.free_port(), None, directory
-        self.words = [binary, "--listen", f"127.0.0.1:{self.port}", "-m", "local/model", "-e", "ledger", *words]
+        self.words = [binary, "--listen", f"127.0.0.1:{self.port}", "-m", "local/model", *words]
         self.words += ["--ensembles", directory / "ensembles"]
         self.home = directory / (f"home{number}" if "--store" in words else "home")
 
@@ -189,12 +192,12 @@ class Front:
         writer.close()
 
 
-def problems(lines, count, noted):
+def problems(lines, numbers, noted):
     """Returns what is wrong with the results, by the file that the tool wrote."""
     found, times = [], collections.Counter(noted)
     ids = collections.Counter(line["id"] for line in lines)
-    if set(ids) != {str(number) for number in range(count)} or max(ids.values(), default=0) > 1:
-        found.append(f"{len(lines)} results of {count} conversations, {len(ids)} different")
+    if set(ids) != {str(number) for number in numbers} or max(ids.values(), default=0) > 1:
+        found.append(f"{len(lines)} results of {len(numbers)} conversations, {len(ids)} different")
     if doubled := [number for number, one in times.items() if one > 1]:
         found.append(f"noted more than once: {doubled[:5]}")
     for line in lines:
@@ -247,6 +250,23 @@ def waits(node, workers):
 
 
 JOBS = 64
+# The numbers of the cases of the suite, which are not those of the batch.
+CASES = 2_000_000
+
+SUITE = """[suite]
+models = ["local/model"]
+ensembles = ["ledger"]
+"""
+
+CASE = """
+[[cases]]
+name = "{number}"
+prompt = "note {number}"
+tools.order = ["ledger.look", "ledger.note"]
+tools.may = []
+calls = [{{ tool = "ledger.note", arguments = {{ number = {number} }} }}]
+answer.matches = '^(noted|unknown) {number}$'
+"""
 
 
 def embedded(binary, directory, words, count):
@@ -259,39 +279,101 @@ def embedded(binary, directory, words, count):
     return kit.done(words, LIMIT, cwd=directory, env=env).took
 
 
-def batch(binary, directory, nodes, count):
-    """Starts a batch of the conversations."""
-    places = ",".join(f"127.0.0.1:{node.ingress}" for node in nodes)
-    words = [binary, "batch", "lines.jsonl", "-o", "results.jsonl", "--jobs", min(count, JOBS), "--runner", f"restate://{places}"]
-    return kit.Program(words, cwd=directory, env={"PATH": kit.PATH, "HOME": str(directory / "client")})
+class Servers:
+    """The nodes of the server, the workers, and a client that runs among kills."""
+
+    def __init__(self, options, directory, nodes, workers):
+        self.options, self.directory, self.nodes, self.workers = options, directory, nodes, workers
+        self.kills = collections.Counter()
+
+    def client(self, words):
+        places = ",".join(f"127.0.0.1:{node.ingress}" for node in self.nodes)
+        env = {"PATH": kit.PATH, "HOME": str(self.directory / "client")}
+        return kit.Program([*words, "--jobs", JOBS, "--runner", f"restate://{places}"], cwd=self.directory, env=env)
+
+    def driven(self, *words):
+        """Runs `batch` or `eval` to its end. Returns what it wrote, what is wrong, and the seconds that it took."""
+        began, kills, results = time.monotonic(), collections.Counter(), self.directory / "results.jsonl"
+        results.unlink(missing_ok=True)
+        words = [*words, "-o", results]
+        program = self.client(words)
+        while program.child.poll() is None:
+            if time.monotonic() - began > LIMIT:
+                have = len(results.read_text().splitlines()) if results.is_file() else 0
+                raise kit.Failed(f"{have} results within {LIMIT} s\n" + "\n".join(worker.said() for worker in self.workers))
+            time.sleep(random.uniform(0.5, 1.5) * self.options.every)
+            if self.options.calm:
+                continue
+            worker = random.choice(self.workers)
+            worker.ran.kill()
+            kills["workers"] += 1
+            time.sleep(AWAY)
+            worker.start()
+            if kills["workers"] == 1:
+                program.kill()
+                kills["clients"] += 1
+                program = self.client(words)
+            if kills["workers"] == 3 and len(self.nodes) > 1 and not self.kills["nodes"]:
+                # Not the one that workers were registered at, which is as good as any other.
+                self.nodes[-1].ran.kill()
+                kills["nodes"] += 1
+        ran, took, self.kills = program.end(1), time.monotonic() - began, self.kills + kills
+        found = [f"the client failed\n{ran.report()}"] if ran.code != 0 else []
+        if results.with_name(f"{results.name}.run").exists():
+            found.append("the file beside the results is left")
+        killed = ", ".join(f"{count} {what} killed" for what, count in kills.items()) or "nothing killed"
+        return [json.loads(line) for line in results.read_text().splitlines()], found, f"{took:.1f} s, {killed}"
 
 
-def driven(options, directory, nodes, workers, binary):
-    """Runs the batch among kills. Returns how it ended, and the number of kills."""
-    kills, began = collections.Counter(), time.monotonic()
-    program = batch(binary, directory, nodes, options.sessions)
-    while program.child.poll() is None:
-        if time.monotonic() - began > LIMIT:
-            results = directory / "results.jsonl"
-            have = len(results.read_text().splitlines()) if results.is_file() else 0
-            raise kit.Failed(f"{have} results within {LIMIT} s\n" + "\n".join(worker.said() for worker in workers))
-        time.sleep(random.uniform(0.5, 1.5) * options.every)
-        if options.calm:
-            continue
-        worker = random.choice(workers)
-        worker.ran.kill()
-        kills["workers"] += 1
-        time.sleep(AWAY)
-        worker.start()
-        if kills["workers"] == 2:
-            program.kill()
-            kills["batches"] += 1
-            program = batch(binary, directory, nodes, options.sessions)
-        if kills["workers"] == 3 and len(nodes) > 1:
-            # Not the one that workers were registered at, which is as good as any other.
-            nodes[-1].ran.kill()
-            kills["nodes"] += 1
-    return program.end(1), kills, time.monotonic() - began
+class Ledger:
+    """Conversations that note a number."""
+
+    name = "ledger"
+
+    def __init__(self, options, directory):
+        self.options, self.directory = options, directory
+        self.logs = {"looked": directory / "looked", "noted": directory / "noted"}
+        self.model = [sys.executable, HERE / "model.py", "{port}"]
+
+    def ensemble(self):
+        tool = {"python": sys.executable, "tool": HERE / "tool.py"}
+        text = ENSEMBLE + INVOKER.format(name="look", effects="read", permission="allow", log=self.logs["looked"], **tool)
+        for name, permission in (("note", "allow"), ("sign", "ask")):
+            text += INVOKER.format(name=name, effects="write", permission=permission, log=self.logs["noted"], **tool)
+        return text
+
+    def noted(self, numbers):
+        """Returns the numbers of this range that were noted."""
+        return [number for number in map(int, self.logs["noted"].read_text().split()) if number in numbers]
+
+    def run(self, binary, servers, words):
+        """Runs a batch, and a suite of half its size. Returns what is wrong."""
+        found = waits(servers.nodes[0], servers.workers)
+        batch, cases = range(self.options.sessions), range(CASES, CASES + max(1, self.options.sessions // 2))
+        lines = [{"id": str(number), "prompt": f"note {number}"} for number in batch]
+        (self.directory / "lines.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        found += self.driven(servers, "conversations", batch, [binary, "batch", "lines.jsonl"])
+        if self.options.calm:
+            self.logs["noted"].rename(self.directory / "noted.by.workers")
+            print(f"the same without workers: {embedded(binary, self.directory, words, len(batch)):.1f} s")
+            self.logs["noted"] = self.directory / "noted.by.workers"
+        else:
+            suite = SUITE + "".join(CASE.format(number=number) for number in cases)
+            (self.directory / "suite.toml").write_text(suite)
+            found += self.driven(servers, "cases", cases, [binary, "eval", "suite.toml"])
+        if (signed := len(self.noted([1_000_000]))) != 1:
+            found.append(f"the approved call ran {signed} times")
+        return found
+
+    def driven(self, servers, what, numbers, words):
+        results, found, took = servers.driven(*words)
+        # A result of `eval` is that of the conversation, with its verdict.
+        lines = [{**line["result"], "id": line["case"]} if "case" in line else line for line in results]
+        found += problems(lines, numbers, self.noted(numbers))
+        found += [f"{line['case']}: {line['misses']}" for line in results if line.get("status", "passed") != "passed"]
+        unknown = sum("unknown" in line["answer"] for line in lines)
+        print(f"{len(numbers)} {what}: {took}; {len(lines) - unknown} noted, {unknown} with an unknown outcome")
+        return found
 
 
 def suite():
@@ -313,19 +395,14 @@ def suite():
     if not program.is_file():
         raise kit.Failed(f"npm's package has no server for this machine: {program}")
     with tempfile.TemporaryDirectory(prefix="durable", dir="/tmp") as work, contextlib.ExitStack() as held:
-        return tried(options, Path(work), held, program, (binary, worker))
+        return tried(options, Path(work), held, program, (binary, worker), Ledger(options, Path(work)))
 
 
-def tried(options, directory, held, program, binaries):
+def tried(options, directory, held, program, binaries, scenario):
     directory.chmod(0o755)
     (directory / "ensembles").mkdir()
-    logs = {"looked": directory / "looked", "noted": directory / "noted"}
-    tool = {"python": sys.executable, "tool": HERE / "tool.py"}
-    text = ENSEMBLE + INVOKER.format(name="look", effects="read", permission="allow", log=logs["looked"], **tool)
-    for name, permission in (("note", "allow"), ("sign", "ask")):
-        text += INVOKER.format(name=name, effects="write", permission=permission, log=logs["noted"], **tool)
-    (directory / "ensembles/ledger.toml").write_text(text)
-    model = kit.Remote([sys.executable, HERE / "model.py", "{port}"])
+    (directory / f"ensembles/{scenario.name}.toml").write_text(scenario.ensemble())
+    model = kit.Remote(scenario.model)
     held.callback(model.kill)
     words = []
     if options.store == "postgres":
@@ -337,8 +414,8 @@ def tried(options, directory, held, program, binaries):
     for home in ("home", "client", *(f"home{number}" for number in range(WORKERS))):
         (directory / home / ".config/converse").mkdir(parents=True)
         (directory / home / ".config/converse/config.toml").write_text(CONFIG.format(port=model.port))
-    words += ["--identity-key", identity(directory)]
-    workers = [Worker(binaries[1], directory, number, words) for number in range(WORKERS)]
+    flags = [*words, "--identity-key", identity(directory), "-e", scenario.name]
+    workers = [Worker(binaries[1], directory, number, flags) for number in range(WORKERS)]
     nodes = []
     nodes += [Node(program, directory, number + 1, nodes) for number in range(options.nodes)]
     for one in (*nodes, *workers):
@@ -349,31 +426,8 @@ def tried(options, directory, held, program, binaries):
     front = Front(workers)
     deployment = {"uri": f"http://127.0.0.1:{front.port}"}
     kit.until("the workers are registered", 60, lambda: ask(nodes[0].admin, "POST", "/deployments", deployment)[0] in (200, 201), every=0.5)
-    lines = [{"id": str(number), "prompt": f"note {number}"} for number in range(options.sessions)]
-    (directory / "lines.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    found = unsigned(workers[0]) + waits(nodes[0], workers)
-    ran, kills, seconds = driven(options, directory, nodes, workers, binaries[0])
-    looked = len(logs["looked"].read_text().split()) - 1
-    if options.calm:
-        logs["noted"].rename(directory / "noted.by.workers")
-        took = embedded(binaries[0], directory, words[:2] if options.store == "postgres" else [], options.sessions)
-        logs["noted"] = directory / "noted.by.workers"
-        print(f"the same without workers: {took:.1f} s")
-    results = [json.loads(line) for line in (directory / "results.jsonl").read_text().splitlines()]
-    noted = [int(line) for line in logs["noted"].read_text().split()]
-    if ran.code != 0:
-        found.append(f"the batch failed\n{ran.report()}")
-    if (directory / "results.jsonl.run").exists():
-        found.append("the file beside the results is left")
-    if noted.count(1_000_000) != 1:
-        found.append(f"the approved call ran {noted.count(1_000_000)} times")
-    found += problems(results, options.sessions, [number for number in noted if number != 1_000_000])
-    unknown = sum("unknown" in line["answer"] for line in results)
-    killed = ", ".join(f"{count} {what} killed" for what, count in kills.items()) or "nothing killed"
-    print(
-        f"{options.sessions} conversations, {options.nodes} nodes, {WORKERS} workers, sessions in {options.store}: {seconds:.1f} s, {killed}; "
-        f"{len(results) - unknown} noted, {unknown} with an unknown outcome, {looked} looks"
-    )
+    print(f"{options.nodes} nodes, {WORKERS} workers, sessions in {options.store}")
+    found = unsigned(workers[0]) + scenario.run(binaries[0], Servers(options, directory, nodes, workers), words)
     if found:
         print(*(f"error: {problem}" for problem in found[:20]), *(worker.said() for worker in workers), sep="\n", file=sys.stderr)
     return not found

@@ -10,11 +10,13 @@ use std::time::{Duration, Instant};
 use converse_canister::Cost;
 use converse_host::client::{ClientPlan, Clients, Redirects, Reuse};
 use converse_host::failure::{Failure, Kind};
+use converse_host::interrupt::Interrupt;
 use converse_host::world::World;
 use converse_session::files::{Replace, replace};
 use converse_session::{Uuid, digest, new_id};
 use http::Uri;
 use jiff::Timestamp;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
@@ -37,7 +39,7 @@ const MOST_ANSWER: usize = 64 * 1024 * 1024;
 
 /// The ingress of a Restate server.
 #[derive(Debug)]
-pub(crate) struct Ingress {
+pub struct Ingress {
     /// `http://HOST:PORT` of each node.
     nodes: Vec<String>,
     /// The node that answered last.
@@ -60,6 +62,15 @@ struct Ended {
     acts: Acts,
 }
 
+/// What the conversations of the workers run with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerSettings {
+    /// `provider/model`.
+    pub model: String,
+    /// `None` for all that are enabled.
+    pub ensembles: Option<Vec<String>>,
+}
+
 /// Why a request has no answer.
 enum Unanswered {
     /// The next one may have.
@@ -75,7 +86,7 @@ impl Ingress {
     /// # Errors
     ///
     /// It is something else, or the file beside the results cannot be read or written.
-    pub(crate) fn new(url: &str, results: Option<&Path>) -> Result<Self, Failure> {
+    pub fn new(url: &str, results: Option<&Path>) -> Result<Self, Failure> {
         let nodes = nodes(url).ok_or_else(|| {
             let message =
                 format!("`--runner`: expected `{SCHEME}HOST:PORT`, found `{}`", converse_text::safe(url));
@@ -91,17 +102,17 @@ impl Ingress {
     }
 
     /// Removes what is kept of a run that left nothing open.
-    pub(crate) fn conclude(results: &Path) {
+    pub fn conclude(results: &Path) {
         let _ = std::fs::remove_file(run_path(results));
     }
 
     /// Returns whether all other conversations would fail with this code, too.
-    pub(crate) fn is_common(code: &str) -> bool {
+    pub fn is_common(code: &str) -> bool {
         matches!(code, RUNNER_LOST | RUNNER_UNREGISTERED)
     }
 
     /// Runs a conversation. `attempt` counts those before that a provider was too busy for.
-    pub(crate) async fn run(
+    pub async fn run(
         &self,
         shared: &Shared<'_>,
         (job, attempt): (usize, u8),
@@ -113,7 +124,7 @@ impl Ingress {
         let request = json!({ "line": line, "max_cost": allowance });
         let cancelled = shared.interrupt.token.cancelled();
         let ended = tokio::select! {
-            ended = self.asked(key, &request) => ended,
+            ended = self.asked(key, "run", Some(&request)) => ended,
             () = cancelled => Err(shared.interrupt.failure()),
         };
         let (line, failure, acts) = match ended {
@@ -127,15 +138,32 @@ impl Ingress {
         Outcome { job, line, failure, acts, is_limited: false, barred: None, is_held_up: false }
     }
 
+    /// Asks a worker what its conversations run with.
+    ///
+    /// # Errors
+    ///
+    /// There is no worker, the server does not answer, or the program is interrupted.
+    pub async fn worker_settings(&self, interrupt: &Interrupt) -> Result<WorkerSettings, Failure> {
+        tokio::select! {
+            settings = self.asked(self.run.key("settings", 0), "settings", None) => settings,
+            () = interrupt.token.cancelled() => Err(interrupt.failure()),
+        }
+    }
+
     /// Asks until there is an answer.
-    async fn asked(&self, key: Uuid, request: &Value) -> Result<Ended, Failure> {
+    async fn asked<T: DeserializeOwned>(
+        &self,
+        key: Uuid,
+        handler: &str,
+        request: Option<&Value>,
+    ) -> Result<T, Failure> {
         let (mut heard, mut pause) = (Instant::now(), PAUSE);
         let mut unknown = 0;
         loop {
             let began = Instant::now();
-            let asked = timeout(MOST_WAIT, self.ask(key, request)).await;
+            let asked = timeout(MOST_WAIT, self.ask(key, handler, request)).await;
             let why = match asked {
-                Ok(Ok(ended)) => return Ok(ended),
+                Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(Unanswered::Refused(why))) => {
                     return Err(Failure::new(Kind::Ensemble, "runner-refused", why));
                 }
@@ -180,16 +208,24 @@ impl Ingress {
         Failure::new(Kind::ProviderUnreachable, RUNNER_UNREGISTERED, message).hint(register)
     }
 
-    async fn ask(&self, key: Uuid, request: &Value) -> Result<Ended, Unanswered> {
+    /// A request with a body is carried out once, however often it is sent.
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        key: Uuid,
+        handler: &str,
+        request: Option<&Value>,
+    ) -> Result<T, Unanswered> {
         let lost = |why: String| Unanswered::Lost(format!("the Restate server does not answer: {why}"));
         let place = self.node.load(Ordering::Relaxed) % self.nodes.len();
         let node = self.nodes.get(place).map(String::as_str).unwrap_or_default();
         let uri: Uri =
             node.parse().map_err(|_| Unanswered::Refused(format!("`{node}` is not an address")))?;
         let client = self.clients.to(&uri).map_err(|cause| lost(cause.message))?;
-        let url = format!("{node}/{SERVICE}/{key}/run");
-        let sent = client.post(url).header("idempotency-key", key.to_string());
-        let sent = sent.header("content-type", "application/json").body(request.to_string());
+        let mut sent = client.post(format!("{node}/{SERVICE}/{key}/{handler}"));
+        if let Some(request) = request {
+            sent = sent.header("idempotency-key", key.to_string());
+            sent = sent.header("content-type", "application/json").body(request.to_string());
+        }
         let mut response = sent.send().await.map_err(|error| lost(error.without_url().to_string()))?;
         let status = response.status();
         let mut body = Vec::new();

@@ -20,7 +20,8 @@ mod work;
 
 pub use conversation::{Acts, Durable, Outcome, Shared, Spending};
 pub use gate::{Barred, Gate, PacedWire, Stops};
-pub use line::{Fault, Line};
+pub use ingress::{Ingress, WorkerSettings};
+pub use line::{Fault, Line, Message};
 pub use pace::{Admission, Ended, LONGEST_PAUSE, Pace, Ticket};
 pub use provider_batch::{ProviderBatch, Substitute};
 pub use results::Begun;

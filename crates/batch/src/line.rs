@@ -43,8 +43,13 @@ enum Role {
 }
 
 impl Message {
+    /// A message of the system.
+    pub fn of_system(text: impl Into<String>) -> Self {
+        Self { role: Role::System, content: text.into() }
+    }
+
     /// The text of a message of the system.
-    pub(crate) fn system(&self) -> Option<&str> {
+    pub fn system(&self) -> Option<&str> {
         (self.role == Role::System).then_some(self.content.as_str())
     }
 

@@ -93,7 +93,7 @@ impl Schedule {
     }
 
     /// How often it was put back.
-    pub(crate) fn repeats(&self, job: usize) -> u8 {
+    pub fn repeats(&self, job: usize) -> u8 {
         self.repeats.get(&job).copied().unwrap_or_default()
     }
 

@@ -23,8 +23,11 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::judge;
+use crate::remote::Remote;
 use crate::suite::{Case, Judge};
 use crate::verdict::{Finished, Miss, Status, verdict};
+
+const UNDERSTUDY: &str = "understudy";
 
 /// What all runs share.
 pub(crate) struct Runs<'a> {
@@ -38,12 +41,18 @@ pub(crate) struct Runs<'a> {
     pub(crate) lockfiles: &'a Lockfiles,
     pub(crate) stops: Arc<Stops>,
     pub(crate) gate: &'a dyn Fn(&str) -> Gate,
+    /// The workers that run the conversations, if this process does not.
+    pub(crate) remote: Option<&'a Remote>,
     pub(crate) exit_code: fn(Kind) -> u8,
 }
 
 /// One run to do.
 pub(crate) struct Task<'a> {
     pub(crate) number: usize,
+    /// How often it was put back.
+    pub(crate) attempt: u8,
+    /// Of the case and the model, from 1.
+    pub(crate) run: u32,
     pub(crate) case: &'a Case,
     pub(crate) model: &'a str,
     pub(crate) cassette: Option<Tape>,
@@ -107,6 +116,8 @@ struct Place<'a> {
     turn: &'a TurnOptions,
     connected: &'a Connected,
     contents: &'a Kept,
+    /// For a conversation that runs on workers: these, and how often it was put back.
+    remote: Option<(&'a Remote, u8)>,
 }
 
 impl Runs<'_> {
@@ -145,7 +156,7 @@ impl Runs<'_> {
             Some(Tape::Replay(path)) => turn.replay = Some(path.clone()),
         }
         context.warn_all(context.cassette.load(&turn, &context.redactor, self.world)?);
-        let settings = self.settings(&turn, task.model, None)?;
+        let settings = self.settings(&turn, self.model(&task), None)?;
         let chosen = self.catalogue.select(settings.ensembles.as_deref())?;
         let contents = Kept::rolling();
         let connected = self.connect(&chosen, settings.rules, context, &contents).await?;
@@ -153,7 +164,9 @@ impl Runs<'_> {
             Some(failure) => Err(failure),
             None => {
                 connected.roster.searchable();
-                let place = Place { context, turn: &turn, connected: &connected, contents: &contents };
+                let remote = self.remote.map(|remote| (remote, task.attempt));
+                let place =
+                    Place { context, turn: &turn, connected: &connected, contents: &contents, remote };
                 self.judged(&task, &place).await
             }
         };
@@ -161,11 +174,24 @@ impl Runs<'_> {
         ran
     }
 
+    /// The model that this process has for a run.
+    fn model<'t>(&self, task: &Task<'t>) -> &'t str {
+        if self.remote.is_some() { UNDERSTUDY } else { task.model }
+    }
+
     /// `max_cost` is that of the options if there is none here.
     fn settings(&self, turn: &TurnOptions, model: &str, max_cost: Option<Cost>) -> Result<Settings, Failure> {
         let turn = TurnOptions { max_cost, ..turn.clone() };
         // As one of several models that are compared: without fallbacks, which would answer in its place.
         Settings::resolve(&turn, None, Some(model), self.files, None, self.world)
+    }
+
+    /// The instructions of the suite, which workers do not have.
+    fn system(&self, place: &Place<'_>) -> Result<Option<String>, Failure> {
+        if place.turn.system.is_none() {
+            return Ok(None);
+        }
+        Ok(self.settings(place.turn, UNDERSTUDY, None)?.system)
     }
 
     async fn connect(
@@ -192,11 +218,14 @@ impl Runs<'_> {
 
     async fn judged(&self, task: &Task<'_>, place: &Place<'_>) -> Result<Ran, Failure> {
         let case = task.case;
-        let line = case.conversation.clone();
+        let line = match self.remote {
+            Some(remote) => remote.line(case, task.run, self.system(place)?.as_deref()),
+            None => case.conversation.clone(),
+        };
         let own = case.limits.cost;
         let question = line.question.clone();
         let (outcome, spending) =
-            self.converse(place, task.number, line, task.model, own, task.allowance).await?;
+            self.converse(place, task.number, line, self.model(task), own, task.allowance).await?;
         let finished: Result<Finished, _> = serde_json::from_value(outcome.line.clone());
         // The allowance ended it, and not the limit of the case.
         let is_of_budget = task.allowance.is_some_and(|left| own.is_none_or(|own| left < own));
@@ -246,7 +275,7 @@ impl Runs<'_> {
             schema: Some(judge::schema()),
         };
         let connected = self.connect(&[], Vec::new(), place.context, place.contents).await?;
-        let place = Place { turn: &turn, connected: &connected, ..*place };
+        let place = Place { turn: &turn, connected: &connected, remote: None, ..*place };
         let allowance = task.allowance.map(|left| Cost(left.0.saturating_sub(ran.cost.0)));
         let asked = self.converse(&place, task.number, line, &judge.model, None, allowance).await;
         connected.disconnect(place.context).await;
@@ -280,7 +309,7 @@ impl Runs<'_> {
         own: Option<Cost>,
         allowance: Option<Cost>,
     ) -> Result<(Outcome, Spending), Failure> {
-        let Place { context, turn, connected, contents } = *place;
+        let Place { context, turn, connected, contents, remote } = *place;
         let limit = own.into_iter().chain(allowance).min();
         let settings = self.settings(turn, model, limit)?;
         if !settings.cassette.answers_for_models() {
@@ -307,7 +336,11 @@ impl Runs<'_> {
             substitute: None,
             exit_code: self.exit_code,
         };
-        let outcome = shared.run(number, line, limit).await;
+        let outcome = match remote {
+            // The same whatever is left of the budget, so that it can be asked for again.
+            Some((remote, attempt)) => remote.ingress.run(&shared, (number, attempt), line, own).await,
+            None => shared.run(number, line, limit).await,
+        };
         Ok((outcome, shared.spending.into_inner()))
     }
 }

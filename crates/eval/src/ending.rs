@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use converse_batch::{Fate, Schedule};
+use converse_batch::{Fate, Ingress, Schedule};
 use converse_canister::Cost;
 use converse_host::failure::{Failure, Kind};
 use converse_text::wording::counted;
@@ -37,7 +37,7 @@ pub(crate) fn fate(ran: &Ran, schedule: &Schedule) -> Fate {
 
 /// Whether all other runs would fail in the same way.
 fn is_common(failure: &Failure) -> bool {
-    matches!(failure.code, "auth" | "no-key" | "quota" | "audit-failed")
+    matches!(failure.code, "auth" | "no-key" | "quota" | "audit-failed") || Ingress::is_common(failure.code)
 }
 
 /// Why no more runs start after this one.

@@ -12,6 +12,7 @@ mod files;
 mod judge;
 mod parse;
 mod plan;
+mod remote;
 mod report;
 mod run;
 mod statistics;

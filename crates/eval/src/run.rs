@@ -31,6 +31,7 @@ use crate::conversation::{Ran, Runs, Tape, Task};
 use crate::ending::{Ended, fate, stops_all};
 use crate::files::{self, Results};
 use crate::plan::{Planned, cassette, plan};
+use crate::remote::Remote;
 use crate::report::Report;
 use crate::suite::Suite;
 use crate::tally::{Judged, Tally};
@@ -62,6 +63,9 @@ pub struct EvalOptions {
     pub markdown: Option<PathBuf>,
     /// The file of results, a JSON object on each line.
     pub output: Option<PathBuf>,
+    /// Runs the conversations on the workers of a Restate server, `restate://HOST:PORT`, which must have the model and the
+    /// ensembles that the suite names.
+    pub runner: Option<String>,
     /// `max_cost` is for all conversations, every other limit for each.
     pub turn: TurnOptions,
 }
@@ -91,8 +95,17 @@ pub fn run(
     turn.system = turn.system.or_else(|| suite.system.clone());
     let read_baseline = |path: &PathBuf| files::baseline(&world.cwd.join(path), path);
     let baseline = options.baseline.as_ref().map(read_baseline).transpose()?;
-    let models = models(options, &suite, &turn, (&settings, world), console)?;
-    check(&mut suite, options, &models, world)?;
+    let remote = |url: &String| Remote::new(url, options, &suite, &interrupt, world);
+    let remote = options.runner.as_ref().map(remote).transpose()?;
+    let models = match &remote {
+        Some(remote) => vec![remote.settings.model.clone()],
+        None => models(options, &suite, &turn, (&settings, world), console)?,
+    };
+    check(&mut suite, options, &models, remote.as_ref(), world)?;
+    if remote.is_some() {
+        turn = Remote::local(&turn);
+        suite.cases.iter_mut().for_each(|case| case.ensembles.clear());
+    }
     let repeat = options.repeat.unwrap_or(suite.repeat);
     let planned = plan(&suite, models.len(), repeat, options.filter.as_deref());
     if planned.is_empty() {
@@ -107,9 +120,12 @@ pub fn run(
     }
     judges(&planned, &suite, options, (&settings, world))?;
     let results = options.output.as_ref().map(|path| Results::create(&world.cwd.join(path))).transpose()?;
-    let eval =
-        Eval { options, console, world, interrupt, settings, suite: &suite, models: &models, turn: &turn };
+    let (suite, models, turn, remote) = (&suite, &*models, &turn, remote.as_ref());
+    let eval = Eval { options, console, world, interrupt, settings, suite, models, turn, remote };
     let ran = block_on(eval.all(&planned, results, exit_code))?;
+    if let Some(remote) = remote.filter(|_| ran.left == 0 && ran.stopped.is_none()) {
+        remote.conclude();
+    }
     eval.report(&ran, baseline.as_ref())
 }
 
@@ -176,7 +192,13 @@ fn judges(
 }
 
 /// Checks what only the environment shows, and reads the schemas of answers.
-fn check(suite: &mut Suite, options: &EvalOptions, models: &[String], world: &World) -> Result<(), Failure> {
+fn check(
+    suite: &mut Suite,
+    options: &EvalOptions,
+    models: &[String],
+    remote: Option<&Remote>,
+    world: &World,
+) -> Result<(), Failure> {
     let shown = options.suite.display().to_string();
     let mut faults = Vec::new();
     for case in &mut suite.cases {
@@ -197,6 +219,10 @@ fn check(suite: &mut Suite, options: &EvalOptions, models: &[String], world: &Wo
                 fault("schema-understudy", message, "-m ollama/NAME for a local model");
             }
         }
+        if let Some((code, message, hint)) = remote.and_then(|remote| remote.fault(case)) {
+            fault(code, message, hint);
+            continue;
+        }
         let is_missing = |name: &&String| !name.contains("://") && !world.cwd.join(name).is_file();
         if let Some(name) = case.conversation.attachments.iter().find(is_missing) {
             fault("attachment", format!("`{name}` is not a file"), "paths begin at the working directory");
@@ -215,6 +241,7 @@ struct Eval<'a> {
     suite: &'a Suite,
     models: &'a [String],
     turn: &'a TurnOptions,
+    remote: Option<&'a Remote>,
 }
 
 impl<'a> Eval<'a> {
@@ -225,7 +252,7 @@ impl<'a> Eval<'a> {
         exit_code: fn(Kind) -> u8,
     ) -> Ended<'a> {
         let began = Instant::now();
-        let Self { options, console, world, interrupt, settings, suite, models, turn } = self;
+        let Self { options, console, world, interrupt, settings, suite, models, turn, remote } = self;
         let gates: Mutex<HashMap<String, Gate>> = Mutex::default();
         let gate = |provider: &str| {
             let mut gates = gates.lock();
@@ -247,6 +274,7 @@ impl<'a> Eval<'a> {
             lockfiles: &lockfiles,
             stops: Arc::clone(&stops),
             gate: &gate,
+            remote: *remote,
             exit_code,
         };
         let bounds = Bounds { jobs: options.jobs, budget: turn.max_cost, held: None };
@@ -267,7 +295,8 @@ impl<'a> Eval<'a> {
             bar.set_message(ended.progress());
             match schedule.next(began.elapsed(), options.jobs, Duration::ZERO, 0) {
                 Next::Start { job, allowance } => {
-                    let task = planned.get(job).and_then(|one| self.task(job, *one, allowance));
+                    let number = (job, schedule.repeats(job));
+                    let task = planned.get(job).and_then(|one| self.task(number, *one, allowance));
                     match task {
                         Some(task) => running.push(runs.run(task).boxed_local()),
                         None => schedule.ended(job, Fate::Left),
@@ -313,7 +342,12 @@ impl<'a> Eval<'a> {
         ended
     }
 
-    fn task(&self, number: usize, one: Planned, allowance: Option<Cost>) -> Option<Task<'a>> {
+    fn task(
+        &self,
+        (number, attempt): (usize, u8),
+        one: Planned,
+        allowance: Option<Cost>,
+    ) -> Option<Task<'a>> {
         let (case, model) = (self.suite.cases.get(one.case)?, self.models.get(one.model)?);
         let path = |directory: &PathBuf| cassette(directory, &case.name, model, one.run);
         let cassette = match (&self.options.record, &self.options.replay) {
@@ -321,7 +355,7 @@ impl<'a> Eval<'a> {
             (None, Some(directory)) => Some(Tape::Replay(path(directory))),
             (None, None) => None,
         };
-        Some(Task { number, case, model, cassette, allowance })
+        Some(Task { number, attempt, run: one.run, case, model, cassette, allowance })
     }
 
     /// Keeps the verdict of a run.

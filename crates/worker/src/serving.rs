@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use converse_batch::{Gate, PacedWire, Shared, Spending, Stops};
+use converse_batch::{Gate, PacedWire, Shared, Spending, Stops, WorkerSettings};
 use converse_host::audit::AuditSink;
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
@@ -137,7 +137,8 @@ impl Worker<'_> {
             exit_code,
         };
         let (turns, commands) = Turns::new();
-        let endpoint = endpoint(args, turns)?;
+        let (model, ensembles) = (settings.model.id.clone(), settings.ensembles.clone());
+        let endpoint = endpoint(args, Sessions { turns, settings: WorkerSettings { model, ensembles } })?;
         let stop = interrupt.token.clone();
         let server = HttpServer::new(endpoint).serve_with_cancel(listener, stop.clone().cancelled_owned());
         let places = Semaphore::new(args.jobs.into());
@@ -148,9 +149,9 @@ impl Worker<'_> {
     }
 }
 
-fn endpoint(args: &Args, turns: Turns) -> Result<Endpoint, Failure> {
+fn endpoint(args: &Args, sessions: Sessions) -> Result<Endpoint, Failure> {
     identity::install();
-    let mut builder = Endpoint::builder().bind(Sessions { turns });
+    let mut builder = Endpoint::builder().bind(sessions);
     for key in &args.identity_key {
         let refused = |error| Failure::usage("bad-identity-key", format!("`--identity-key`: {error}"));
         builder = builder.identity_key(key).map_err(refused)?;

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use converse_batch::WorkerSettings;
 use converse_session::Uuid;
 use restate_sdk::prelude::*;
 
@@ -21,6 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(30 * 60);
 /// The sessions of a worker.
 pub(crate) struct Sessions {
     pub(crate) turns: Turns,
+    pub(crate) settings: WorkerSettings,
 }
 
 // A step may be a long call of a model: Restate must not take it for lost.
@@ -71,6 +73,12 @@ impl Sessions {
                 }
             }
         }
+    }
+
+    /// Returns what conversations run with, whatever the key.
+    #[handler]
+    async fn settings(&self, _ctx: SharedObjectContext<'_>) -> Result<Json<WorkerSettings>, HandlerError> {
+        Ok(Json(self.settings.clone()))
     }
 
     /// Returns the questions that the session waits with.

@@ -67,6 +67,18 @@ pub(crate) struct Eval {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = headings::OUTPUT)]
     output: Option<PathBuf>,
 
+    /// Run the conversations on the workers of a Restate server, which must have the model and the ensembles of the suite
+    #[arg(
+        long,
+        value_name = "restate://HOST:PORT",
+        conflicts_with_all = [
+            "system", "preset", "ensemble", "ensembles", "allow", "ask", "deny", "no_tools", "temperature",
+            "max_output_tokens", "effort", "no_stream", "max_iterations", "max_invocations",
+        ],
+        help_heading = headings::RUNNER
+    )]
+    runner: Option<String>,
+
     /// Write a report as JUnit XML
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = headings::OUTPUT)]
     junit: Option<PathBuf>,
@@ -92,6 +104,7 @@ impl Eval {
             junit: self.junit.clone(),
             markdown: self.markdown.clone(),
             output: self.output.clone(),
+            runner: self.runner.clone(),
             turn: TurnOptions { max_cost: self.max_cost, ..self.asking.clone().options(&self.bounds) },
         }
     }

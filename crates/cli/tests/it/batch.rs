@@ -1,7 +1,7 @@
 //! `batch`: many conversations from a file, on the understudy and on a provider that answers each question by itself.
 
 mod at_provider;
-mod elsewhere;
+pub(crate) mod elsewhere;
 mod killed;
 mod paced;
 mod shown;

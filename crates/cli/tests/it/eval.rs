@@ -1,5 +1,6 @@
 //! `eval`: suites on the understudy, and on a provider that follows a script.
 
+mod elsewhere;
 mod ends;
 mod kept;
 

@@ -11,14 +11,20 @@ use crate::env::{Ran, TestEnv};
 use crate::http::{Answer, Request, serve};
 
 /// What was asked: the path, and how often.
-type Asked = Arc<Mutex<BTreeMap<String, usize>>>;
+pub(crate) type Asked = Arc<Mutex<BTreeMap<String, usize>>>;
 
-/// A server that answers each request by its line, and by how often it was sent before.
-fn server(answer: impl Fn(&Value, usize) -> Answer + Send + Sync + 'static) -> (String, Asked) {
+/// A server that answers each request by its line, and by how often it was sent before. Its workers are the understudy with the
+/// calculator.
+pub(crate) fn server(answer: impl Fn(&Value, usize) -> Answer + Send + Sync + 'static) -> (String, Asked) {
     let asked = Asked::default();
     let seen = Arc::clone(&asked);
     let port = serve(move |request: Request| {
         let key = request.path.split('/').nth(2).unwrap_or_default().to_owned();
+        if request.path.ends_with("/settings") {
+            assert!(request.body.is_empty() && request.header("idempotency-key").is_none());
+            let settings = json!({ "model": "understudy", "ensembles": ["essentials"] });
+            return Answer::new(200, "application/json", settings.to_string());
+        }
         assert_eq!(request.path, format!("/ConverseSession/{key}/run"));
         assert_eq!(request.header("idempotency-key"), Some(key.as_str()));
         let body: Value = serde_json::from_slice(&request.body).unwrap();
@@ -38,7 +44,7 @@ fn ended(body: &Value, exit: u8, reason: &str) -> Answer {
     Answer::new(200, "application/json", json!({ "line": line, "acts": "nothing" }).to_string())
 }
 
-fn failed(status: u16) -> Answer {
+pub(crate) fn failed(status: u16) -> Answer {
     Answer::new(status, "application/json", json!({ "code": status, "message": "wait" }).to_string())
 }
 
