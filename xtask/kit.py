@@ -225,7 +225,7 @@ class Remote:
 class Kit:
     """Packages at the versions of a lock file: a directory with `package.json`, or a file of `name==version` for pip.
 
-    Nothing of theirs runs while they are installed: npm runs no scripts, pip builds nothing. `options` are of `npm ci`.
+    Nothing of theirs runs while they are installed: npm runs no scripts, pip builds nothing. `options` are of `npm ci` or `pip`.
     """
 
     def __init__(self, source, *options):
@@ -252,7 +252,7 @@ class Kit:
             # The machine's own pip fills the environment: to put a pip into each takes longer than the rest.
             done(["python3", "-m", "venv", "--without-pip", self.dir])
             pip = ["python3", "-m", "pip", "--python", self.dir, "install", "--quiet", "--no-input"]
-            done([*pip, "--disable-pip-version-check", "--only-binary=:all:", "--requirement", self.source])
+            done([*pip, "--disable-pip-version-check", "--only-binary=:all:", *self.options, "--requirement", self.source])
         stamp.write_text(wanted)
         print(f"installed {self.source.name} in {time.monotonic() - began:.0f} s", file=sys.stderr)
         return self

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE / "interop"), str(HERE / "replicas"), str(HERE / "growth")]
+sys.path[:0] = [str(HERE), str(HERE / "interop"), str(HERE / "replicas"), str(HERE / "growth"), str(HERE / "durable")]
 
 
 def load(name):
@@ -20,6 +20,7 @@ def load(name):
 
 
 canary, conformance, flags = map(load, ["canary/run", "conformance/run", "conformance/client"])
+gold = load("durable/gold")
 interop, replicas, screenshots, durable = map(load, ["interop/run", "replicas/run", "screenshots/run", "durable/run"])
 agentdojo, gateways, openai = map(load, ["agentdojo/run", "gateways/run", "openai/run"])
 growth, openapi = map(load, ["growth/run", "openapi/run"])
@@ -412,6 +413,24 @@ class Durable(unittest.TestCase):
             found(answer="noted 1"), found(invocations=calls[1:]), found(usage={"output": 10}), found(answer="unknown 0", noted=(0, 0)),
         ]:  # fmt: skip
             self.assertGreater(wrong, 0)
+
+    def test_an_action_is_asked_for_again_only_if_it_was_not_done(self):
+        actions = [{"name": name, "arguments": {}} for name in ("get", "cancel", "get")]
+        known = {"actions": {"7": actions}, "writes": ["cancel"]}
+
+        def asked(*said):
+            messages, names = [{"role": "user", "content": "task 7"}], []
+            for text in [*said, None]:
+                message, _ = gold.reply(messages, known)
+                names.append(message["tool_calls"][0]["function"]["name"] if message["content"] is None else message["content"])
+                calls = message.get("tool_calls") or [{}]
+                messages += [message, {"role": "tool", "tool_call_id": calls[0].get("id"), "content": text}]
+            return [name.removeprefix("retail__") for name in names]
+
+        unknown = "its outcome is unknown"
+        self.assertEqual(asked("x", "x", "x"), ["get", "cancel", "get", "done 7"])
+        self.assertEqual(asked("x", unknown, "performed: 1", "x"), ["get", "cancel", "performed", "get", "done 7"])
+        self.assertEqual(asked("x", unknown, "performed: 0", "x")[2:], ["performed", "cancel", "get"])
 
 
 class Screenshots(unittest.TestCase):

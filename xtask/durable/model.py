@@ -31,14 +31,11 @@ class Page(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
-    def do_POST(self):
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        message, reason = reply(asked["messages"])
-        time.sleep(random.uniform(0.05, 0.4))
-        usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
-        choice = {"index": 0, "message": message, "finish_reason": reason}
-        whole = {"id": "x", "object": "chat.completion", "created": 1, "model": asked["model"], "choices": [choice], "usage": usage}
-        body = json.dumps(whole).encode()
+    def asked(self):
+        return json.loads(self.rfile.read(int(self.headers["content-length"])))
+
+    def answer(self, text):
+        body = text.encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
@@ -49,6 +46,25 @@ class Page(BaseHTTPRequestHandler):
         pass
 
 
-if __name__ == "__main__":
+class Model(Page):
+    """Answers with the message that `reply` makes of those before. Each takes at most so many seconds."""
+
+    reply, slowest = staticmethod(reply), 0.4
+
+    def do_POST(self):
+        asked = self.asked()
+        message, reason = self.reply(asked["messages"])
+        time.sleep(random.uniform(0.05, self.slowest))
+        usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        choice = {"index": 0, "message": message, "finish_reason": reason}
+        whole = {"id": "x", "object": "chat.completion", "created": 1, "model": asked["model"], "choices": [choice], "usage": usage}
+        self.answer(json.dumps(whole))
+
+
+def serve(port, page):
     ThreadingHTTPServer.request_queue_size = 256
-    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Page).serve_forever()
+    ThreadingHTTPServer(("127.0.0.1", int(port)), page).serve_forever()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], Model)

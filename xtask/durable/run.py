@@ -2,7 +2,8 @@
 
 Each conversation looks and then notes its number with a tool that has effects. The tool's own file says how often: no number
 twice, and each that an answer says was noted, once. One conversation waits for an approval while its worker is killed. The
-conversations are those of `converse batch`, and then those of a suite of `converse eval`.
+conversations are those of `converse batch`, and then those of a suite of `converse eval`. With `--tau2`, they are the tasks of
+a benchmark (`retail.py`).
 """
 
 import argparse
@@ -23,6 +24,7 @@ import uuid
 from pathlib import Path
 
 import kit
+from retail import Retail
 
 HERE = Path(__file__).resolve().parent
 WORKERS = 3
@@ -385,6 +387,7 @@ def suite():
     parser.add_argument("--store", choices=["files", "postgres"], default="files", help="where the workers keep sessions")
     parser.add_argument("--every", type=float, default=1.0, metavar="SECONDS", help="time between kills, about")
     parser.add_argument("--calm", action="store_true", help="kill nothing, to measure; also without workers, in the same run")
+    parser.add_argument("--tau2", action="store_true", help="the gold actions of τ²-bench's retail domain instead, by their databases")
     options = parser.parse_args()
     binary = kit.converse(options.binary)
     worker = Path(options.worker).resolve() if options.worker else kit.build("--package", "converse-worker", name="converse-worker")
@@ -395,7 +398,8 @@ def suite():
     if not program.is_file():
         raise kit.Failed(f"npm's package has no server for this machine: {program}")
     with tempfile.TemporaryDirectory(prefix="durable", dir="/tmp") as work, contextlib.ExitStack() as held:
-        return tried(options, Path(work), held, program, (binary, worker), Ledger(options, Path(work)))
+        scenario = Retail(place, held) if options.tau2 else Ledger(options, Path(work))
+        return tried(options, Path(work), held, program, (binary, worker), scenario)
 
 
 def tried(options, directory, held, program, binaries, scenario):
