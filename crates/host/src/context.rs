@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use converse_ensemble::{ConnectError, Connection, Ensemble, Instructions, Mode, ModeSwitch, Relay, Tool};
+use converse_telemetry::Telemetry;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -14,7 +15,7 @@ use parking_lot::Mutex;
 use crate::cassette::CassetteMode;
 use crate::catalogue::Catalogue;
 use crate::secrets::{Redactor, keys_of};
-use crate::telemetry::Telemetry;
+use crate::telemetry;
 use crate::world::World;
 
 /// Where warnings and notes for people go. All text is redacted; it may hold control characters of others.
@@ -83,7 +84,7 @@ impl RunContext {
     pub fn new(world: &World) -> Self {
         let redactor = Redactor::default();
         redactor.learn(keys_of(world));
-        let telemetry = Telemetry::of(world, &redactor);
+        let telemetry = telemetry::of(world, &redactor);
         let (cassette, notices) = (CassetteMode::default(), Arc::new(NoNotices));
         Self {
             can_ask: false,

@@ -329,7 +329,7 @@ impl<'h> Conversation<'h> {
         let ended = ended.and_then(|ended| turn::outcome(ended?, interrupt));
         let ended = settings.cassette.verdict(ended);
         if let Some(listener) = listener {
-            listener.end(ended.as_ref().err());
+            listener.end(ended.as_ref().err().map(|failure| failure.code));
         }
         ended.map_err(|failure| failure.redacted(|text| context.redactor.clean(text)))?;
         saved?;

@@ -26,6 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("converse-ensemble", &["converse-canister", "converse-config", "converse-process"]),
     ("converse-mcp", &["converse-canister", "converse-config", "converse-ensemble", "converse-process"]),
     ("converse-engine", &["converse-canister", "converse-ensemble", "converse-provider"]),
+    ("converse-telemetry", &["converse-canister", "converse-engine", "converse-session"]),
     ("converse-gateway", &["converse-canister", "converse-config", "converse-engine", "converse-ensemble"]),
     (
         "converse-server",
@@ -54,6 +55,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "converse-project",
             "converse-provider",
             "converse-session",
+            "converse-telemetry",
             // With its feature `test-fakes` alone.
             "converse-testkit",
             "converse-understudy",

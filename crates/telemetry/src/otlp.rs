@@ -5,8 +5,8 @@
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
-use super::spans::{Finished, Span, random};
-use crate::world::World;
+use super::Variables;
+use super::spans::{Finished, Span, random_hex};
 
 /// The state of a span that failed.
 const ERROR: u8 = 2;
@@ -19,24 +19,24 @@ pub(super) type Clean<'a> = &'a dyn Fn(&str) -> String;
 pub(super) struct Resource(Vec<(String, Value)>);
 
 impl Resource {
-    pub(super) fn of(world: &World) -> Self {
+    pub(super) fn of(variables: &Variables<'_>) -> Self {
         let mut attributes = vec![
             ("service.name".to_owned(), json!("converse")),
             ("service.version".to_owned(), json!(env!("CARGO_PKG_VERSION"))),
-            ("service.instance.id".to_owned(), json!(random(16))),
+            ("service.instance.id".to_owned(), json!(random_hex(16))),
         ];
         let mut set = |name: &str, value: &str| {
             attributes.retain(|(known, _)| known != name);
             attributes.push((name.to_owned(), json!(value)));
         };
-        for pair in world.var("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default().split(',') {
+        for pair in variables("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default().split(',') {
             if let Some((name, value)) = pair.split_once('=')
                 && !name.trim().is_empty()
             {
                 set(name.trim(), &percent_decode_str(value.trim()).decode_utf8_lossy());
             }
         }
-        if let Some(name) = world.var("OTEL_SERVICE_NAME") {
+        if let Some(name) = variables("OTEL_SERVICE_NAME") {
             set("service.name", name);
         }
         Self(attributes)

@@ -1,20 +1,10 @@
 use super::*;
-use crate::world::Input;
 
 const BASE: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318/");
 
 fn target(env: &[(&str, &str)]) -> Option<Target> {
-    Target::of(&World {
-        words: vec![],
-        env: env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-        cwd: "/".into(),
-        config: None,
-        data: None,
-        database: None,
-        stdin: Input::Nothing,
-        stdout_tty: false,
-        stderr_tty: false,
-    })
+    let value = |name: &str| env.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    Target::of(&|name| value(name).filter(|value| !value.is_empty()))
 }
 
 fn urls(env: &[(&str, &str)]) -> (String, String) {

@@ -10,8 +10,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use super::Exporter;
-use super::spans::{Attributes, Finished, SERVER, Span, now};
-use crate::world::World;
+use super::spans::{Attributes, Finished, SERVER, Span, now, random};
 
 /// Spans that are exported at once. More are not kept: the export then does not wait.
 const BATCH: usize = 512;
@@ -130,9 +129,4 @@ fn attributes(call: &CallSpan) -> Attributes {
     attributes.extend(call.tool.as_ref().map(|tool| ("gen_ai.tool.name", json!(tool))));
     attributes.extend(call.error.as_ref().map(|error| ("error.type", json!(error))));
     attributes
-}
-
-fn random() -> u64 {
-    let [a, b, c, d, e, f, g, h, ..] = World::random_bytes();
-    u64::from_le_bytes([a, b, c, d, e, f, g, h])
 }

@@ -5,16 +5,13 @@
 //! with `converse.` are ours.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use converse_canister::{Canister, Cost, InvocationId, InvocationResult, Stop, Usage};
 use converse_engine::Event;
 use converse_session::stats::tool_name;
 use converse_text::trace_context::TraceContext;
 use serde_json::{Value, json};
-
-use crate::world::World;
 
 /// Maximum number of spans of one turn below its own; further ones are counted only.
 const MOST_SPANS: usize = 1000;
@@ -93,8 +90,8 @@ impl Trace {
         Self {
             model: model.to_owned(),
             session: session.map(str::to_owned),
-            id: parent.map_or_else(|| random(16), TraceContext::trace_id),
-            root: random(8),
+            id: parent.map_or_else(|| random_hex(16), TraceContext::trace_id),
+            root: random_hex(8),
             parent: parent.cloned(),
             began: (now(), Instant::now()),
             chat: None,
@@ -240,7 +237,7 @@ impl Trace {
         attributes.extend(self.session.as_ref().map(|session| ("gen_ai.conversation.id", json!(session))));
         attributes.extend(error.map(|error| ("error.type", json!(error))));
         let error = error.map(str::to_owned);
-        Span { id: random(8), parent: None, name, kind, began, ended, error, attributes }
+        Span { id: random_hex(8), parent: None, name, kind, began, ended, error, attributes }
     }
 
     /// Ends the turn; `error` is the kind of failure with which it ended.
@@ -279,17 +276,18 @@ fn used(usage: &Usage) -> Attributes {
 
 /// Nanoseconds since 1970.
 pub(super) fn now() -> u64 {
-    u64::try_from(World::now().as_nanosecond()).unwrap_or_default()
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or_default()
+}
+
+pub(super) fn random() -> u64 {
+    // Without random numbers of the system the id is zero, and a collector drops the span.
+    getrandom::u64().unwrap_or_default()
 }
 
 /// Returns so many random bytes as hex.
-pub(super) fn random(bytes: usize) -> String {
-    let mut hex = String::new();
-    while hex.len() < bytes * 2 {
-        for byte in World::random_bytes() {
-            let _ = write!(hex, "{byte:02x}");
-        }
-    }
+pub(super) fn random_hex(bytes: usize) -> String {
+    let mut hex: String = (0..bytes.div_ceil(8)).map(|_| format!("{:016x}", random())).collect();
     hex.truncate(bytes * 2);
     hex
 }

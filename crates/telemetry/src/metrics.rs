@@ -1,7 +1,6 @@
 //! The metrics of the conventions, kept along the run: histograms of tokens and of seconds.
 
 use converse_session::stats::HistogramSeries;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::otlp::{self, Clean, Resource};
@@ -21,7 +20,8 @@ const USAGE: [(&str, &str); 2] =
 
 #[derive(Debug)]
 pub(super) struct Metrics {
-    began: Timestamp,
+    /// In nanoseconds since 1970.
+    began: u64,
     delta: bool,
     tokens: HistogramSeries<Attributes, BOUNDS>,
     seconds: HistogramSeries<Attributes, BOUNDS>,
@@ -31,7 +31,7 @@ pub(super) struct Metrics {
 
 impl Metrics {
     /// With `delta` the metrics hold what was added since the last time they were taken, not since the beginning.
-    pub(super) fn new(now: Timestamp, delta: bool) -> Self {
+    pub(super) fn new(now: u64, delta: bool) -> Self {
         let [tokens, seconds] = [TOKENS, SECONDS].map(|scale| HistogramSeries::new(bounds(scale)));
         let calls = HistogramSeries::new(CALLS);
         Self { began: now, delta, tokens, seconds, calls }
@@ -57,7 +57,7 @@ impl Metrics {
     }
 
     /// Returns the body of a request to `/v1/metrics`.
-    pub(super) fn body(&mut self, now: Timestamp, resource: &Resource, clean: Clean<'_>) -> Value {
+    pub(super) fn body(&mut self, now: u64, resource: &Resource, clean: Clean<'_>) -> Value {
         let tokens = ("gen_ai.client.token.usage", "{token}", "Number of input and output tokens used.");
         let seconds = ("gen_ai.client.operation.duration", "s", "GenAI operation duration.");
         let calls = (
@@ -72,8 +72,8 @@ impl Metrics {
             let points = points.map(|(attributes, histogram)| {
                 json!({
                     "attributes": otlp::attributes(attributes, clean),
-                    "startTimeUnixNano": self.began.as_nanosecond().to_string(),
-                    "timeUnixNano": now.as_nanosecond().to_string(), "count": histogram.count.to_string(),
+                    "startTimeUnixNano": self.began.to_string(),
+                    "timeUnixNano": now.to_string(), "count": histogram.count.to_string(),
                     "sum": histogram.sum, "min": histogram.least, "max": histogram.most,
                     "bucketCounts": histogram.buckets().map(|count| count.to_string()).collect::<Vec<_>>(), "explicitBounds": series.bounds(),
                 })

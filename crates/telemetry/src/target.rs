@@ -7,10 +7,11 @@
 use std::time::Duration;
 
 use converse_text::trace_context::TraceContext;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use url::Url;
 
-use crate::world::World;
+use super::Variables;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The time between two exports of spans, and of metrics, while a program runs for long.
@@ -44,12 +45,14 @@ struct Sampler {
     otherwise: bool,
 }
 
+/// Where one signal is sent.
 #[derive(Debug, Clone)]
-pub(super) struct Endpoint {
-    pub(super) url: reqwest::Url,
+pub struct Endpoint {
+    pub url: Url,
     /// Values are marked as secrets.
-    pub(super) headers: HeaderMap,
-    pub(super) timeout: Duration,
+    pub headers: HeaderMap,
+    /// For one request.
+    pub timeout: Duration,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -61,27 +64,27 @@ pub(super) enum SetupNotice {
 
 impl Target {
     /// `None` if telemetry is not enabled.
-    pub(super) fn of(world: &World) -> Option<Self> {
+    pub(super) fn of(variables: &Variables<'_>) -> Option<Self> {
         let names = [BASE, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"];
         let is_disabled =
-            world.var("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"));
-        if is_disabled || names.iter().all(|name| world.var(name).is_none()) {
+            variables("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"));
+        if is_disabled || names.iter().all(|name| variables(name).is_none()) {
             return None;
         }
-        let parent = world.var("TRACEPARENT");
-        let parent = parent.and_then(|parent| TraceContext::parse(parent, world.var("TRACESTATE")));
+        let parent = variables("TRACEPARENT");
+        let parent = parent.and_then(|parent| TraceContext::parse(parent, variables("TRACESTATE")));
         let mut target = Self { parent, ..Self::default() };
-        let preference = world.var("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE").unwrap_or_default();
+        let preference = variables("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE").unwrap_or_default();
         target.delta = preference.eq_ignore_ascii_case("delta");
-        let [traces, metrics] = ["TRACES", "METRICS"].map(|signal| target.endpoint(signal, world));
-        let sampler = world.var("OTEL_TRACES_SAMPLER").unwrap_or("parentbased_always_on");
+        let [traces, metrics] = ["TRACES", "METRICS"].map(|signal| target.endpoint(signal, variables));
+        let sampler = variables("OTEL_TRACES_SAMPLER").unwrap_or("parentbased_always_on");
         let (by_parent, otherwise) = (sampler.starts_with("parentbased"), !sampler.ends_with("always_off"));
         target.sampler = Sampler { by_parent, otherwise };
         target.traces = traces.clone().filter(|_| target.samples(target.parent.as_ref()));
         target.traces_of_callers = traces.filter(|_| by_parent || otherwise);
         target.metrics = metrics;
         let every = |name, default| {
-            let set = world.var(name).and_then(|ms| ms.parse().ok()).filter(|ms| *ms > 0);
+            let set = variables(name).and_then(|ms| ms.parse().ok()).filter(|ms| *ms > 0);
             set.map_or(default, Duration::from_millis)
         };
         target.spans_every = every("OTEL_BSP_SCHEDULE_DELAY", SPANS_EVERY);
@@ -112,18 +115,18 @@ impl Target {
         })
     }
 
-    fn endpoint(&mut self, signal: &str, world: &World) -> Option<Endpoint> {
-        let exporters = world.var(&format!("OTEL_{signal}_EXPORTER")).unwrap_or("otlp");
+    fn endpoint(&mut self, signal: &str, variables: &Variables<'_>) -> Option<Endpoint> {
+        let exporters = variables(&format!("OTEL_{signal}_EXPORTER")).unwrap_or("otlp");
         if !exporters.split(',').any(|exporter| exporter.trim() == "otlp") {
             return None;
         }
         let own = |name: &str| format!("OTEL_EXPORTER_OTLP_{signal}_{name}");
         let set =
-            |name: &str| world.var(&own(name)).or_else(|| world.var(&format!("OTEL_EXPORTER_OTLP_{name}")));
-        let (given, url) = match world.var(&own("ENDPOINT")) {
+            |name: &str| variables(&own(name)).or_else(|| variables(&format!("OTEL_EXPORTER_OTLP_{name}")));
+        let (given, url) = match variables(&own("ENDPOINT")) {
             Some(url) => (own("ENDPOINT"), url.to_owned()),
             None => {
-                let base = world.var(BASE)?.trim_end_matches('/');
+                let base = variables(BASE)?.trim_end_matches('/');
                 (BASE.to_owned(), format!("{base}/v1/{}", signal.to_lowercase()))
             }
         };
@@ -140,9 +143,8 @@ impl Target {
                 return None;
             }
         }
-        let url = reqwest::Url::parse(&url)
-            .ok()
-            .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let url =
+            Url::parse(&url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         if url.is_none() {
             // Not what it holds: there may be a password in it.
             self.tell(SetupNotice::Warning(format!(
