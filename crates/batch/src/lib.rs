@@ -14,6 +14,7 @@ mod placeholders;
 mod provider_batch;
 mod results;
 mod run;
+mod running;
 mod schedule;
 mod summary;
 mod work;
