@@ -7,6 +7,7 @@
 use parking_lot::Mutex;
 
 use crate::Safe;
+use crate::room::{Before, Drawing};
 
 /// Opens and closes a block.
 pub const FENCE: &str = "\"\"\"";
@@ -45,10 +46,13 @@ struct State {
     has_yanked: bool,
     /// The history is asked for a hint, which puts nothing into the line.
     hints: bool,
-    /// It fills the screen.
-    is_tall: bool,
-    /// Rows of it above the cursor, as it is drawn.
-    drawn: usize,
+    /// The line and the byte that the cursor is at, as they are drawn next.
+    line: (String, usize),
+    /// The earlier entry that was found last.
+    found: String,
+    /// What is on the screen, and whether the terminal has changed its size since.
+    drawn: Option<Drawing>,
+    is_resized: bool,
 }
 
 impl Typing {
@@ -59,8 +63,9 @@ impl Typing {
     }
 
     /// The line as it is now.
-    pub(crate) fn is_seen(&self, line: &str) {
+    pub(crate) fn is_seen(&self, line: &str, cursor: usize) {
         let mut state = self.0.lock();
+        state.line = (line.to_owned(), cursor);
         (state.has_text, state.searches) = (!line.is_empty(), false);
         state.was_used |= state.has_text;
     }
@@ -99,13 +104,33 @@ impl Typing {
         }
     }
 
-    /// The line is about to be drawn, with so many rows of it above the cursor. Returns how many there are now, if it
-    /// begins to fill the screen.
-    pub(crate) fn fills_screen(&self, is_tall: bool, above: usize) -> Option<usize> {
+    /// This is about to be drawn. Returns what is there.
+    pub(crate) fn draws(&self, next: Drawing) -> Before {
         let mut state = self.0.lock();
-        let was_tall = std::mem::replace(&mut state.is_tall, is_tall);
-        let drawn = std::mem::replace(&mut state.drawn, above);
-        (is_tall && !was_tall).then_some(drawn)
+        let drawn = state.drawn.replace(next);
+        Before { drawn, is_resized: std::mem::take(&mut state.is_resized) }
+    }
+
+    /// The terminal has another size.
+    pub(crate) fn resizes(&self) {
+        self.0.lock().is_resized = true;
+    }
+
+    /// Returns whether it has, and nothing was drawn since. While the history is searched, a key draws nothing by itself.
+    pub(crate) fn awaits_size(&self) -> bool {
+        let state = self.0.lock();
+        state.is_resized && !state.searches
+    }
+
+    /// Something else is on the screen.
+    pub(crate) fn is_gone(&self) {
+        self.0.lock().drawn = None;
+    }
+
+    /// Returns the line as it is drawn behind a prompt of so many columns.
+    pub(crate) fn at_prompt(&self, prompt: usize) -> Drawing {
+        let state = self.0.lock();
+        Drawing::at_prompt(&state.line.0, state.line.1, prompt)
     }
 
     /// What the next line begins with, as it is sent.
@@ -133,6 +158,7 @@ impl Typing {
     pub(crate) fn recalls(&self, shown: &str) {
         let mut state = self.0.lock();
         if !state.hints {
+            state.found = shown.to_owned();
             let fresh = one_paste(&written(shown)).into_iter().filter(|paste| !state.pastes.contains(paste));
             let fresh: Vec<String> = fresh.collect();
             state.pastes.extend(fresh);
@@ -160,9 +186,14 @@ impl Typing {
         self.0.lock().is_escaped
     }
 
-    pub(crate) fn searches(&self) {
+    /// The history is searched. Returns the entry that is shown.
+    pub(crate) fn searches(&self, term: &str, is_found: bool) -> String {
         let mut state = self.0.lock();
+        if !is_found || (!state.searches && term.is_empty()) {
+            state.found.clear();
+        }
         (state.searches, state.was_used) = (true, true);
+        state.found.clone()
     }
 
     /// Returns whether there is text that Ctrl-C would clear.
@@ -451,11 +482,11 @@ mod tests {
         assert!(!typing.has_something());
         typing.gains("a", false);
         assert!(typing.has_something());
-        typing.is_seen("");
+        typing.is_seen("", 0);
         assert!(!typing.has_something());
-        typing.searches();
+        typing.searches("", true);
         assert!(typing.has_something());
-        typing.is_seen("");
+        typing.is_seen("", 0);
         assert!(!typing.has_something());
     }
 }

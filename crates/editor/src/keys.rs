@@ -26,6 +26,8 @@ pub(crate) struct Guarded {
     safe: Safe,
     typing: Arc<Typing>,
     is_chord: bool,
+    /// Of the terminal, as it was said last.
+    size: (u16, u16),
 }
 
 impl Guarded {
@@ -40,7 +42,7 @@ impl Guarded {
             }
             false => Box::new(Emacs::new(with_ours(default_emacs_keybindings()))),
         };
-        Self { inner, safe, typing, is_chord: false }
+        Self { inner, safe, typing, is_chord: false, size: (0, 0) }
     }
 
     fn guarded(&self, command: EditCommand) -> EditCommand {
@@ -89,6 +91,29 @@ impl Guarded {
 
 impl EditMode for Guarded {
     fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
+        match self.parsed(event) {
+            ReedlineEvent::Resize(columns, rows) => {
+                self.typing.resizes();
+                self.size = (columns, rows);
+                ReedlineEvent::Resize(columns, rows)
+            }
+            event @ (ReedlineEvent::Edit(_) | ReedlineEvent::None) => event,
+            // The library looks at the size after the other events of a batch, and may draw before, where the line was.
+            event if self.typing.awaits_size() => {
+                let (columns, rows) = self.size;
+                ReedlineEvent::Multiple(vec![ReedlineEvent::Resize(columns, rows), event])
+            }
+            event => event,
+        }
+    }
+
+    fn edit_mode(&self) -> PromptEditMode {
+        self.inner.edit_mode()
+    }
+}
+
+impl Guarded {
+    fn parsed(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
         let was_chord = std::mem::take(&mut self.is_chord);
         let event = self.inner.parse_event(event);
         let is_escape = is_escape(&event);
@@ -107,10 +132,6 @@ impl EditMode for Guarded {
             event if was_chord && event == line_end() => host(EDIT),
             event => self.guarded_event(event),
         }
-    }
-
-    fn edit_mode(&self) -> PromptEditMode {
-        self.inner.edit_mode()
     }
 }
 

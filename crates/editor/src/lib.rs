@@ -32,7 +32,7 @@ mod outer;
 mod plain;
 mod prompt;
 mod rich;
-mod tall;
+mod room;
 mod terminal;
 
 use std::borrow::Cow;

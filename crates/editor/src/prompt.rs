@@ -8,6 +8,7 @@ use reedline::{Color, PromptEditMode, PromptHistorySearch, PromptHistorySearchSt
 
 use crate::Safe;
 use crate::entry::Typing;
+use crate::room::{Drawing, make_room};
 use crate::terminal;
 
 /// The words before the line: who answers.
@@ -85,7 +86,9 @@ impl reedline::Prompt for Shown {
         Cow::Borrowed(if self.typing.is_escaped() { "Esc again: back to an earlier message" } else { "" })
     }
 
+    /// The last of what is asked for before the line is drawn, as the sign of a search is.
     fn render_prompt_indicator(&self, mode: PromptEditMode) -> Cow<'_, str> {
+        make_room(self.typing.at_prompt(self.width()), &self.typing);
         let is_typing = !matches!(mode, PromptEditMode::Vi(PromptViMode::Normal | PromptViMode::Visual));
         Cow::Borrowed(match (is_typing, self.ascii) {
             (true, false) => SIGN,
@@ -100,12 +103,14 @@ impl reedline::Prompt for Shown {
     }
 
     fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
-        self.typing.searches();
-        let what = match search.status {
-            PromptHistorySearchStatus::Passing => "search",
-            PromptHistorySearchStatus::Failing => "not found",
+        let (what, is_found) = match search.status {
+            PromptHistorySearchStatus::Passing => ("search", true),
+            PromptHistorySearchStatus::Failing => ("not found", false),
         };
-        Cow::Owned(format!("({what}: {}) ", (self.safe)(&search.term)))
+        let sign = format!("({what}: {}) ", (self.safe)(&search.term));
+        let found = self.typing.searches(&search.term, is_found);
+        make_room(Drawing::of_search(&found, width(&self.name()) + width(&sign)), &self.typing);
+        Cow::Owned(sign)
     }
 
     fn get_prompt_color(&self) -> Color {

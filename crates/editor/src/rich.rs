@@ -17,7 +17,7 @@ use crate::keys::{BACK, EDIT, Guarded, SUSPEND, SWITCH};
 use crate::menu::{Offers, menu};
 use crate::outer;
 use crate::prompt::{Prompt, Shown};
-use crate::tall::{erasing, rows_above};
+use crate::room::{INDENT, erasing, rows_above};
 use crate::terminal::{Modes, columns, says};
 use crate::{Draft, Read, Setup};
 
@@ -90,7 +90,7 @@ impl Rich {
                 Signal::CtrlD => return Ok(Outcome::Read(Read::End)),
                 Signal::ExternalBreak(text) => {
                     let before = text.get(..line.current_insertion_point()).unwrap_or(&text);
-                    self.rows_above.set(rows_above(before, prompt.width(), columns()));
+                    self.rows_above.set(rows_above(before, prompt.width(), INDENT, columns()));
                     return Ok(Outcome::Stopped(self.draft(&text)));
                 }
                 Signal::HostCommand(what) if what == EDIT => {
@@ -145,6 +145,7 @@ impl Rich {
     fn edit(&self, line: &mut Reedline) {
         let text = self.typing.meant(line.current_buffer_contents());
         let command = self.setup.editor.as_deref().unwrap_or_default();
+        self.typing.is_gone();
         match outer::edited(command, &self.setup.scratch, &text) {
             Ok(edited) => self.fill(line, &edited),
             Err(why) => says(&format!("\n{}\n", (self.setup.safe)(&why))),

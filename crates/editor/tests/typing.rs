@@ -340,6 +340,60 @@ fn it_fits_every_width() {
     }
 }
 
+/// Fills the screen, and more, with answers to be found in the history later.
+fn numbered(terminal: &mut Terminal) -> Vec<String> {
+    let said = (1..=15).map(|number| {
+        terminal.enters(&format!("{number}\r"));
+        format!("got \"{number}\"")
+    });
+    said.collect()
+}
+
+#[test]
+fn a_resize_and_what_is_typed_with_it_leave_all_above_the_line() {
+    let lines = |count: usize| pasted(&(1..=count).map(|line| format!("line {line}\r")).collect::<String>());
+    for (before, columns, keys, shown) in [
+        ("", 106, lines(12), "… line 12"),
+        ("", 60, lines(12), "… line 12"),
+        ("", 106, lines(40), "… line 40"),
+        ("", 106, lines(12) + "end\r", "end\""),
+        // The line is cut here. Others wrap it.
+        (
+            "a line that is longer than the terminal is wide when it is smaller",
+            40,
+            "!".to_owned(),
+            "smaller!",
+        ),
+        ("a line that is longer than the terminal is wide when it is smaller", 40, lines(4), "… line 4"),
+        ("two\nlines and some more", 106, CTRL_C.to_owned(), "❯"),
+    ] {
+        let mut terminal = drawn();
+        let said = numbered(&mut terminal);
+        terminal.types(before);
+        terminal.shows(before.rsplit('\n').next().unwrap());
+        terminal.resizes_and_types(columns, &keys);
+        terminal.shows(shown);
+        assert_eq!(
+            terminal.history("got \"")[..said.len()],
+            said,
+            "{columns}, {keys:?}\n{}",
+            terminal.screen()
+        );
+    }
+}
+
+#[test]
+fn a_search_that_finds_a_long_entry_leaves_all_above_it() {
+    let mut terminal = drawn();
+    let long = (1..=40).map(|line| format!("\rline {line}")).collect::<String>();
+    terminal.enters(&(pasted(&format!("long{long}")) + "\r"));
+    let said = numbered(&mut terminal);
+    terminal.types(&format!("{CTRL_R}lon"));
+    terminal.shows("line 40");
+    let kept = terminal.history("got \"");
+    assert_eq!(kept[kept.len() - said.len()..], said, "{}", terminal.screen());
+}
+
 #[test]
 fn it_ends_when_the_terminal_is_gone() {
     // What it writes at last, it writes to nobody.

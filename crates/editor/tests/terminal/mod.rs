@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use converse_testkit::hang_guard::Deadline;
 use converse_testkit::pty::Setup;
-use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, waitpid};
 use rustix::termios::LocalModes;
 use vt100::Color;
 
@@ -196,12 +196,29 @@ impl Terminal {
         self.goes_on();
     }
 
+    /// The same, in a terminal that has got another width meanwhile.
+    #[track_caller]
+    pub(crate) fn resizes_and_types(&mut self, columns: u16, keys: &str) {
+        let pid = Pid::from_child(&self.child);
+        kill_process_group(pid, Signal::STOP).unwrap();
+        self.stops();
+        self.terminal.resizes(columns, 24).unwrap();
+        self.types(keys);
+        kill_process(pid, Signal::WINCH).unwrap();
+        self.goes_on();
+    }
+
+    /// The lines that begin with these words, of those that have scrolled off the screen and those on it.
+    pub(crate) fn history(&mut self, words: &str) -> Vec<String> {
+        self.terminal.history().into_iter().filter(|line| line.starts_with(words)).collect()
+    }
+
     #[track_caller]
     pub(crate) fn resizes(&mut self, columns: u16) {
         let before = self.terminal.cursor_queries();
         self.terminal.resizes(columns, 24).unwrap();
         let pid = Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, Signal::WINCH).unwrap();
+        kill_process(pid, Signal::WINCH).unwrap();
         self.until("a line drawn anew", |terminal| {
             terminal.is_at_prompt() && terminal.terminal.cursor_queries() > before
         });

@@ -73,6 +73,7 @@ pub(super) struct Person {
     said: usize,
     shell: Child,
     home: PathBuf,
+    sizes: Vec<(usize, u16)>,
 }
 
 /// How it ended: all of this is looked at once it has.
@@ -127,7 +128,7 @@ impl Person {
         let Kind { rows, columns, answers, .. } = kind;
         let setup = Setup { rows, columns, answers, tap: crate::screen::tap(), ..Setup::default() };
         let (terminal, shell) = Terminal::run(shell, setup).unwrap();
-        Self { terminal, said: 0, shell, home: env.path("home") }
+        Self { terminal, said: 0, shell, home: env.path("home"), sizes: Vec::new() }
     }
 
     /// What is on the screen, without spaces at the ends of lines and without empty lines below.
@@ -191,7 +192,13 @@ impl Person {
     }
 
     pub(super) fn resizes(&mut self, columns: u16, rows: u16) {
+        self.sizes.push((self.bytes().len(), columns));
         self.terminal.resizes(columns, rows).unwrap();
+    }
+
+    /// The widths that it got, each after so many bytes.
+    pub(super) fn sizes(&self) -> &[(usize, u16)] {
+        &self.sizes
     }
 
     /// Of the terminal, as they are set now.

@@ -35,6 +35,9 @@ enum Step {
     Approves(usize),
     /// Stops the program, and lets it go on.
     Suspends,
+    /// Makes the terminal so many columns wide, and goes on at once. The emulators cut lines, and lose rows if a terminal becomes
+    /// lower.
+    Resizes(u16),
 }
 
 /// Numbers from a seed: <https://prng.di.unimi.it/splitmix64.c>.
@@ -50,7 +53,7 @@ impl Dice {
     }
 
     fn step(&mut self) -> Step {
-        let kind = self.below(6);
+        let kind = self.below(8);
         let rows = 1 + usize::try_from(self.below(MOST_ROWS)).unwrap();
         match kind {
             0 => Step::Asks(rows),
@@ -58,7 +61,8 @@ impl Dice {
             2 => Step::Clears(rows),
             3 => Step::Interrupts(rows, self.below(2) == 0),
             4 => Step::Approves(rows),
-            _ => Step::Suspends,
+            5 => Step::Suspends,
+            _ => Step::Resizes(60 + u16::try_from(self.below(80)).unwrap()),
         }
     }
 }
@@ -84,7 +88,7 @@ impl Step {
                 let stalled = format!("{}\nno more STOP and so on", rows(count));
                 (vec![Line::Bent(text(said(stalled)), bend)], count)
             }
-            Self::Clears(_) | Self::Suspends => (Vec::new(), 0),
+            Self::Clears(_) | Self::Suspends | Self::Resizes(_) => (Vec::new(), 0),
         }
     }
 
@@ -126,6 +130,7 @@ impl Step {
                 person.until("a stop", |person| person.screen().ends_with("shell>"));
                 person.types("fg\n");
             }
+            Self::Resizes(columns) => return person.resizes(columns, ROWS),
         }
         if matches!(self, Self::Asks(_) | Self::Pastes(..) | Self::Approves(_)) {
             person.sees(&format!("row {last}"));
@@ -143,10 +148,17 @@ fn rows(person: &mut Person) -> Vec<usize> {
 }
 
 /// What was written, for `xtask/terminals/replay.py`.
-fn tape(bytes: &[u8], expected: usize) -> String {
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let size = json!({ "columns": COLUMNS, "rows": ROWS });
-    format!("{size}\n{}\n{}\n", json!({ "hex": hex }), json!({ "expected": expected }))
+fn tape(person: &Person, expected: usize) -> String {
+    let mut events = Vec::new();
+    let (mut from, mut columns) = (0, COLUMNS);
+    let ends = person.sizes().iter().copied().chain([(person.bytes().len(), COLUMNS)]);
+    for (to, next) in ends {
+        let hex: String = person.bytes()[from..to].iter().map(|byte| format!("{byte:02x}")).collect();
+        events.extend([json!({ "columns": columns, "rows": ROWS }), json!({ "hex": hex })]);
+        (from, columns) = (to, next);
+    }
+    events.push(json!({ "expected": expected }));
+    events.into_iter().map(|event| format!("{event}\n")).collect()
 }
 
 #[test]
@@ -171,7 +183,7 @@ fn the_history_has_each_row_once_whatever_is_done() {
             assert_eq!(rows(&mut person), expected, "seed {seed}, after step {at} of {steps:?}");
         }
         if let Some(directory) = std::env::var_os("CONVERSE_TAPES") {
-            let tape = tape(person.bytes(), count);
+            let tape = tape(&person, count);
             std::fs::write(Path::new(&directory).join(format!("seed-{seed}.jsonl")), tape).unwrap();
         }
         person.leaves_both();
