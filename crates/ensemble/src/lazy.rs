@@ -103,7 +103,7 @@ impl Search {
         let Some(offer) = self.offer.upgrade() else { return Answer::error("no tools are left") };
         let offer = Arc::clone(&offer.read());
         // What can never run is not worth knowing of.
-        let barring = self.rules.only(|rule| rule.permission == Permission::Deny && rule.is_unconditional());
+        let barring = self.rules.barring();
         let runs = |tool: &&Tool| barring.judge(tool, &Map::new()).permission != Permission::Deny;
         let tools: Vec<&Tool> = offer.tools().filter(runs).collect();
         let texts: Vec<SearchText<'_>> = tools.iter().map(|tool| search_text(tool)).collect();

@@ -13,6 +13,7 @@ use converse_config::Permission;
 use converse_text::suggest::near_names;
 use futures_util::future::join_all;
 use parking_lot::RwLock;
+use serde_json::Map;
 
 use crate::ensemble::{Acceptance, ConnectError, Ensemble};
 use crate::lazy::search;
@@ -282,6 +283,13 @@ impl Roster {
     #[must_use]
     pub fn judged_by(&self, rules: Rules) -> Self {
         Self { rules, ..self.for_caller(self.caller) }
+    }
+
+    /// Returns whether a model is offered a tool with this name, and not each of its calls is denied.
+    pub fn can_run(&self, name: &str) -> bool {
+        let runs =
+            |tool: &Arc<Tool>| self.rules.barring().judge(tool, &Map::new()).permission != Permission::Deny;
+        self.offer().find(name).is_some_and(runs)
     }
 
     /// Returns all ensembles, connected or not.

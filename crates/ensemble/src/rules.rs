@@ -133,6 +133,11 @@ impl Rules {
         self.list.write().push(rule);
     }
 
+    /// Returns the rules that deny calls whatever their arguments are.
+    pub(crate) fn barring(&self) -> Self {
+        self.only(|rule| rule.permission == Permission::Deny && rule.is_unconditional())
+    }
+
     /// Judges a call, without regard to what a conversation has seen. The arguments must be checked, with defaults filled
     /// in.
     pub fn judge(&self, tool: &Tool, arguments: &Map<String, Value>) -> Judgement {

@@ -19,6 +19,7 @@ use crate::context::RunContext;
 use crate::event::{Event, EventSink, Unread};
 use crate::failure::{Failure, Kind};
 use crate::history::History;
+use crate::instructions::reads_skills;
 use crate::interrupt::Interrupt;
 use crate::journal::JournalSink;
 use crate::routes::Wires;
@@ -340,7 +341,7 @@ impl<'h> Conversation<'h> {
         let HostParts { settings, contents, connected, .. } = self.parts;
         let limit = || settings.limits.deadline.map(|limit| Instant::now() + limit);
         let deadline = self.deadline.or_else(limit);
-        let note = settings.note(connected.note(&self.roster).as_deref());
+        let note = settings.note(reads_skills(&self.roster), connected.note(&self.roster).as_deref());
         Asking { settings, contents, note, can_take_back: self.can_take_back, deadline }
     }
 }

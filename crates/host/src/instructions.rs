@@ -4,7 +4,9 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use converse_config::Scope;
+use converse_ensemble::Roster;
 pub use converse_project::Instructions;
+use converse_project::SKILL_TOOL;
 use converse_session::files::open_regular;
 use converse_text::safe_line;
 
@@ -16,6 +18,11 @@ use crate::world::World;
 
 /// Characters of a warning.
 const WARNING: usize = 400;
+
+/// Returns whether models are offered the tool that reads skills, and not each of its calls is denied.
+pub fn reads_skills(roster: &Roster) -> bool {
+    roster.can_run(SKILL_TOOL)
+}
 
 /// Finds the instructions. What is left out is in their warnings.
 pub fn instructions(catalogue: &Catalogue, world: &World) -> Instructions {
@@ -71,10 +78,11 @@ pub fn read_text(path: &Path, most: usize) -> io::Result<Vec<u8>> {
 }
 
 impl Settings {
-    /// Returns the note that goes with each request: the instructions of files, then what differs more often from run to run.
-    /// What does not change comes first for the prompt caches of providers.
-    pub fn note(&self, of_run: Option<&str>) -> Option<String> {
-        let parts: Vec<&str> = self.instructions.as_deref().into_iter().chain(of_run).collect();
+    /// Returns the note that goes with each request: the instructions of files, the skills that the model can read, then what
+    /// differs more often from run to run. What does not change comes first for the prompt caches of providers.
+    pub fn note(&self, reads_skills: bool, of_run: Option<&str>) -> Option<String> {
+        let skills = self.skills.as_deref().filter(|_| reads_skills);
+        let parts: Vec<&str> = self.instructions.as_deref().into_iter().chain(skills).chain(of_run).collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))
     }
 }

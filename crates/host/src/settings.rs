@@ -277,6 +277,8 @@ pub struct Settings {
     pub system: Option<String>,
     /// The instructions of files. They are not kept in the conversation: the next run may have others, or none.
     pub instructions: Option<String>,
+    /// The list of skills, for models that can read them.
+    pub skills: Option<String>,
     pub controls: Controls,
     /// What the answer must be.
     pub answer: Option<ReplySchema>,
@@ -334,7 +336,8 @@ impl Settings {
             fallbacks,
             model,
             system,
-            instructions: args.instructions.text(!args.no_tools),
+            instructions: args.instructions.text(),
+            skills: args.instructions.list_of_skills(),
             controls: controls(args, &preset, files),
             answer: None,
             limits,

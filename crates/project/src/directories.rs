@@ -249,8 +249,9 @@ mod tests {
         assert_eq!(both.command("a").unwrap().message(""), "project");
         let [one] = &both.skills_for_models()[..] else { panic!("{both:?}") };
         assert!(one.shown.ends_with("root/skills/s"), "{}", one.shown);
-        assert!(both.text(true).unwrap().ends_with("<skills>\ns: d\n</skills>"), "{:?}", both.text(true));
-        assert_eq!(both.text(false), None);
+        let listed = both.list_of_skills().unwrap();
+        assert!(listed.ends_with("<skills>\ns: d\n</skills>"), "{listed}");
+        assert_eq!(both.text(), None);
         assert_eq!(both.texts().count(), 4);
     }
 

@@ -231,14 +231,13 @@ impl Instructions {
         Some(problem.of(&first.command.path))
     }
 
-    /// Returns the text for a model. Skills are named in it if the model has the tool that reads them.
-    pub fn text(&self, has_tools: bool) -> Option<String> {
-        let skills = listing(&self.skills_for_models()).filter(|_| has_tools);
-        let parts: Vec<String> = self.texts_of_files().into_iter().chain(skills).collect();
-        (!parts.is_empty()).then(|| parts.join("\n\n"))
+    /// Returns the list of skills, for models that have the tool that reads them.
+    pub fn list_of_skills(&self) -> Option<String> {
+        listing(&self.skills_for_models())
     }
 
-    fn texts_of_files(&self) -> Option<String> {
+    /// Returns the texts of the files for a model.
+    pub fn text(&self) -> Option<String> {
         let mut text = "Follow these instructions. Where they differ, the later ones win.".to_owned();
         for InstructionFile { origin, name, text: instructions, .. } in &self.files {
             let whose = if *origin == Origin::User { "user" } else { "project" };
@@ -382,11 +381,11 @@ mod tests {
         let of = |file| Instructions { files: vec![file], ..Instructions::default() };
         let user = of(file(Origin::User, "AGENTS.md", "be brief"));
         assert_eq!(
-            user.and(of(file(Origin::Project, "a\">\n/AGENTS.md", "use tabs"))).text(true).unwrap(),
+            user.and(of(file(Origin::Project, "a\">\n/AGENTS.md", "use tabs"))).text().unwrap(),
             "Follow these instructions. Where they differ, the later ones win.\n\
              \n<instructions of=\"user\" file=\"AGENTS.md\">\nbe brief\n</instructions>\n\
              \n<instructions of=\"project\" file=\"a'>\\n/AGENTS.md\">\nuse tabs\n</instructions>"
         );
-        assert_eq!(Instructions::default().text(true), None);
+        assert_eq!(Instructions::default().text(), None);
     }
 }

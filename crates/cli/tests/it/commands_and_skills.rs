@@ -155,6 +155,12 @@ fn rules_and_the_audit_log_apply_to_skills() {
     ask(&env, &provider, &["--deny", "skills.*"]);
     let refused = provider.requests().pop().unwrap()["messages"].to_string();
     assert!(!refused.contains("Use pdftk"), "{refused}");
+    // What cannot be read is not listed.
+    assert!(!refused.contains("<skills>"), "{refused}");
+    let dry = ask(&env, &provider, &["--deny", "skills.read", "--dry-run"]).exits(0).stdout;
+    assert!(!dry.contains("<skills>"), "{dry}");
+    let dry = ask(&env, &provider, &["--dry-run"]).exits(0).stdout;
+    assert!(dry.contains("<skills>"), "{dry}");
     let log = std::fs::read_dir(env.path("home/.local/state/converse")).into_iter().flatten().flatten();
     let logged =
         log.map(|entry| std::fs::read_to_string(entry.path()).unwrap_or_default()).collect::<String>();
@@ -265,7 +271,7 @@ fn the_list_of_skills_is_bounded() {
 
 #[test]
 fn a_person_uses_a_skill_as_a_command() {
-    let provider = Provider::chat([text("Yes.")]);
+    let provider = Provider::chat([text("Yes."), text("Yes.")]);
     let env = provider.env(TestEnv::new());
     env.write("home/.agents/skills/pdf/SKILL.md", SKILL);
     let mut screen = Screen::run(&env, &["-m", provider.model()]);
@@ -274,6 +280,11 @@ fn a_person_uses_a_skill_as_a_command() {
     assert_eq!(said(&provider), "# PDF\n\nUse pdftk.\n\nform.pdf");
     screen.says("/context");
     screen.shows("listed as a skill: pdf (");
+    screen.says("/deny skills.read");
+    screen.says("what now?");
+    screen.shows_times("Yes.", 2);
+    let (before, now) = (&provider.requests()[0], provider.requests().pop().unwrap());
+    assert!(offered(before).0.contains("<skills>") && !offered(&now).0.contains("<skills>"), "{now}");
     screen.says("/quit");
     assert_eq!(screen.ends(), 0);
 }

@@ -97,8 +97,11 @@ impl<'a> AskRun<'a> {
         if self.run.options.no_tools {
             found.skills.clear();
         }
-        let text = found.text(true);
-        candidates.iter_mut().for_each(|candidate| candidate.settings.instructions.clone_from(&text));
+        let (text, skills) = (found.text(), found.list_of_skills());
+        for Candidate { settings, .. } in candidates {
+            settings.instructions.clone_from(&text);
+            settings.skills.clone_from(&skills);
+        }
         Ok((catalogue, found))
     }
 

@@ -7,6 +7,7 @@ use converse_ensemble::Offer;
 use converse_host::attach::UserInput;
 use converse_host::contents::Kept;
 use converse_host::failure::{Failure, Kind};
+use converse_host::instructions::reads_skills;
 use converse_host::runtime::block_on;
 use converse_host::secrets::Credentials;
 use converse_host::settings::Settings;
@@ -51,13 +52,15 @@ impl AskRun<'_> {
         let (catalogue, found) = self.catalogue(candidates)?;
         let sessions = candidates.iter().filter_map(|candidate| candidate.continued.as_ref());
         let contents = Kept::new(sessions.map(|session| session.contents.clone()));
-        let (offer, note, said) = block_on(async {
+        let (offer, has_skills, note, said) = block_on(async {
             let (connected, said) = self.connect(&catalogue, &found, candidates, &contents).await?;
-            let seen = (connected.roster.offer(), connected.note(&connected.roster), said);
+            let roster = &connected.roster;
+            let seen = (roster.offer(), reads_skills(roster), connected.note(roster), said);
             connected.disconnect(&self.run.console.context).await;
             Ok::<_, Failure>(seen)
         })??;
-        let seen = Seen { offer: &offer, note: note.as_deref(), contents: &contents, said: &said };
+        let seen =
+            Seen { offer: &offer, has_skills, note: note.as_deref(), contents: &contents, said: &said };
         let made = candidates.iter_mut().map(|candidate| {
             let mut session = candidate.continued.take();
             let said = session.as_mut().map(|session| {
@@ -86,7 +89,7 @@ impl AskRun<'_> {
         let canisters = conversation.transcript().as_slice();
         let tools = offered(seen.offer, canisters, &settings.compaction, &model.facts);
         let offers = !tools.is_empty();
-        let note = settings.note(seen.note);
+        let note = settings.note(seen.has_skills, seen.note);
         let extras =
             request_extras(&settings.controls, &model.endpoint, &model.facts, offers, note.as_deref());
         let view = conversation.view();
@@ -105,6 +108,8 @@ impl AskRun<'_> {
 /// What a request says beside the conversation.
 struct Seen<'a> {
     offer: &'a Offer,
+    /// The model can read skills.
+    has_skills: bool,
     /// Without the instructions of files.
     note: Option<&'a str>,
     contents: &'a Kept,

@@ -10,6 +10,7 @@ use crate::repl::commands::whose;
 use crate::repl::session::ReplSession;
 use crate::repl::turn::with_stop_notice;
 use converse_host::failure::{Failure, Kind};
+use converse_host::instructions::reads_skills;
 use converse_host::interrupt::Interrupt;
 use converse_host::turn;
 use converse_text::safe_line;
@@ -28,8 +29,10 @@ impl ReplSession<'_> {
             let (path, bytes) = (safe_line(path, PATH), grouped(text.len() as u64));
             self.view.say(&format!("in the system text: {whose} {path}, {bytes} bytes"));
         }
-        for line in self.options.instructions.skills_for_models().into_iter().map(of_skill) {
-            self.view.say(&line);
+        if reads_skills(&self.connected.roster) {
+            for line in self.options.instructions.skills_for_models().into_iter().map(of_skill) {
+                self.view.say(&line);
+            }
         }
         for command in self.own_commands() {
             let (path, bytes) = (safe_line(&command.path, PATH), grouped(command.text().len() as u64));
