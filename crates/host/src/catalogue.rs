@@ -191,8 +191,13 @@ impl Catalogue {
     /// Returns the directory in which the mode `accept-edits` has an effect, if there is one.
     pub fn edited_project(&self, world: &World) -> Result<PathBuf, NoEdits> {
         let home = world.home().map(|home| home.canonicalize().unwrap_or(home));
-        let is_trusted = matches!(self.standing, None | Some(Standing::Trusted));
-        edited_project(&world.cwd, home.as_deref(), is_trusted)
+        edited_project(&world.cwd, home.as_deref(), self.project_trusted || !self.has_more_than_instructions())
+    }
+
+    /// Returns whether the project has ensembles, or settings that need trust. Instructions that are not trusted are not read.
+    fn has_more_than_instructions(&self) -> bool {
+        self.sources.iter().any(|(_, source)| source.scope == Scope::Project)
+            || self.steering.as_ref().is_some_and(|steering| steering.settings.is_some())
     }
 
     /// Returns the directories that were searched.

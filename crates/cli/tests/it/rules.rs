@@ -178,6 +178,12 @@ fn a_mode_decides_after_the_rules() {
     ask("accept-edits").exits(0);
     assert!(env.path("work/a").exists(), "nobody has to be asked");
     ask("ask");
+    // Instructions that are not trusted are not read.
+    env.write("work/AGENTS.md", "Be brief.");
+    assert_eq!(explained(&[&["path=x"][..], &accepts].concat()), by("runs", "mode accept-edits"));
+    env.write("work/converse.toml", "system = \"Be brief.\"\n");
+    assert_eq!(explained(&[&["path=x"][..], &accepts].concat()).0, "asked");
+    std::fs::remove_file(env.path("work/converse.toml")).unwrap();
     own(&env, "work/ensembles", "d");
     let ran = ask("accept-edits");
     assert!(ran.stderr.contains("accepts no edits here: the project is not trusted"), "{}", ran.stderr);
