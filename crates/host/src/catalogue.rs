@@ -191,7 +191,11 @@ impl Catalogue {
     /// Returns the directory in which the mode `accept-edits` has an effect, if there is one.
     pub fn edited_project(&self, world: &World) -> Result<PathBuf, NoEdits> {
         let home = world.home().map(|home| home.canonicalize().unwrap_or(home));
-        edited_project(&world.cwd, home.as_deref(), self.project_trusted || !self.has_more_than_instructions())
+        edited_project(
+            &world.cwd,
+            home.as_deref(),
+            self.project_trusted || !self.has_more_than_instructions(),
+        )
     }
 
     /// Returns whether the project has ensembles, or settings that need trust. Instructions that are not trusted are not read.
@@ -263,12 +267,14 @@ impl Catalogue {
         self.notes.iter().map(|note| format!("warning: {note}")).collect()
     }
 
-    /// Returns whether something of the project is inactive until the project is trusted.
-    pub fn holds_back(&self) -> bool {
+    /// Returns whether something of the project is inactive until the project is trusted, in a run that takes instructions or
+    /// not.
+    pub fn holds_back(&self, takes_instructions: bool) -> bool {
+        let instructs = |steering: &Steering| takes_instructions && !steering.instructions.is_empty();
         self.plans.iter().any(is_inert)
             || self.steering.as_ref().is_some_and(|steering| {
                 (steering.settings.is_some() && !self.settings_trusted)
-                    || !(steering.instructions.is_empty() || self.instructions_trusted)
+                    || (instructs(steering) && !self.instructions_trusted)
             })
     }
 

@@ -101,6 +101,39 @@ fn those_of_a_project_are_sent_only_as_they_were_trusted() {
 }
 
 #[test]
+fn trust_is_not_asked_for_instructions_that_are_left_out() {
+    let provider = answers(2);
+    let env = provider.env(TestEnv::new());
+    env.write("work/AGENTS.md", "Use tabs.");
+    let args = ["-m", provider.model(), "--no-tools", "--no-instructions"];
+    let mut screen = Screen::run(&env, &args);
+    screen.says("hello");
+    let shown = screen.shows("Yes.");
+    assert!(!shown.contains("trust"), "{shown}");
+    screen.says("/quit");
+    assert_eq!(screen.ends(), 0);
+    env.write("home/.config/converse/config.toml", "instructions = false\n");
+    let mut screen = Screen::run(&env, &args[..3]);
+    screen.says("hello");
+    let shown = screen.shows("Yes.");
+    assert!(!shown.contains("trust"), "{shown}");
+    screen.says("/quit");
+    assert_eq!(screen.ends(), 0);
+    // Other things of the project need it.
+    env.write(
+        "work/ensembles/mine.toml",
+        &ENSEMBLE
+            .replace("permission = \"allow\"\n", "")
+            .replace("builtin = \"calculator\"", "command = [\"date\"]"),
+    );
+    let mut screen = Screen::run(&env, &args);
+    screen.shows("trust exactly this?");
+    screen.types("n\n");
+    screen.says("/quit");
+    assert_eq!(screen.ends(), 0);
+}
+
+#[test]
 fn a_session_goes_on_with_the_instructions_of_now_and_no_others() {
     let provider = answers(5);
     let env = provider.env(TestEnv::new());

@@ -59,7 +59,8 @@ pub fn run(mut options: TurnOptions, console: &Console, world: &World) -> Result
     let (files, _) = Files::read(world).checked()?;
     console.context.redactor.learn(model::keys(&files, world)?);
     console.warn_all(console.context.cassette.load(&options, &console.context.redactor, world)?);
-    let (catalogue, is_told) = beginning.catalogue(&options)?;
+    let (catalogue, is_told) =
+        beginning.catalogue(&options, settings::takes_instructions(&options, &files))?;
     // Read again: the project's settings count only if the user trusts them by now.
     let (files, warnings) = Files::read(world).checked()?;
     console.context.redactor.learn(model::keys(&files, world)?);
@@ -149,10 +150,14 @@ impl<'a> Beginning<'a> {
     }
 
     /// The ensembles, and what of them the user has read by now; what of the project lies still is asked about first.
-    fn catalogue(&self, options: &TurnOptions) -> Result<(Catalogue, Vec<String>), Failure> {
+    fn catalogue(
+        &self,
+        options: &TurnOptions,
+        takes_instructions: bool,
+    ) -> Result<(Catalogue, Vec<String>), Failure> {
         let find = || Catalogue::find(self.world, &options.directories);
         let catalogue = find();
-        if !self.console.context.can_ask || !catalogue.holds_back() {
+        if !self.console.context.can_ask || !catalogue.holds_back(takes_instructions) {
             return Ok((catalogue, Vec::new()));
         }
         let shown = || Catalogue::as_if_trusted(self.world).lines();
