@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use converse_text::clusters;
 
-use crate::entry::{is_continued, is_open};
+use crate::entry::{is_continued, is_open, runs};
 use crate::focus::{FOCUS_GAINED, FOCUS_LOST, Focus};
 
 /// Bytes of all that waits, a paste of several lines counting twice; what is typed beyond it is lost.
@@ -67,6 +67,8 @@ pub struct TypedAhead {
     /// How often Shift-Tab was pressed.
     switches: usize,
     focus: Focus,
+    /// The last bytes are more than one Enter.
+    at_once: bool,
 }
 
 enum Key {
@@ -92,6 +94,7 @@ impl TypedAhead {
             return false;
         }
         let mut escaped = self.pauses(now);
+        self.at_once = !self.open.is_empty() || bytes != b"\r";
         self.came = Some(now);
         self.open.extend_from_slice(bytes);
         self.skips_paste();
@@ -235,6 +238,10 @@ impl TypedAhead {
                 self.gains("\n");
             }
             Key::Enter if self.line.text.trim().is_empty() => self.line = Draft::default(),
+            // As pasted text comes in a terminal that does not bracket it.
+            Key::Enter if self.at_once && runs(&self.line.text) => {
+                self.gains("\n");
+            }
             Key::Enter => {
                 let sent = std::mem::take(&mut self.line);
                 return self.sent.push_back(Draft { is_sent: true, ..sent });
@@ -620,6 +627,27 @@ mod tests {
             typed.hears(b"x\r");
             assert_eq!(typed.next(), Some(draft("x", true)));
         }
+    }
+
+    #[test]
+    fn a_command_that_comes_at_once_with_its_enter_waits_for_another() {
+        for (keys, text) in [
+            (&[&b"!ls\r"[..]][..], "!ls\n"),
+            (&[b"!ls\r\rmore\r"], "!ls\n\nmore\n"),
+            (&[b"!l", b"s\r"], "!ls\n"),
+            (&[b"!ls"], "!ls"),
+        ] {
+            let mut typed = Typist::new();
+            for keys in keys {
+                typed.hears(keys);
+            }
+            assert!(!typed.typed.has_sent(), "{text}");
+            typed.hears(b"\r");
+            assert_eq!(typed.next(), Some(draft(text, true)));
+        }
+        let mut typed = Typist::new();
+        typed.hears(b"one\r!ls\r");
+        assert_eq!((typed.next(), typed.next()), (Some(draft("one", true)), Some(draft("!ls\n", false))));
     }
 
     #[test]

@@ -53,19 +53,24 @@ struct State {
     /// What is on the screen, and whether the terminal has changed its size since.
     drawn: Option<Drawing>,
     is_resized: bool,
+    /// Text was put into it since it was drawn.
+    has_new: bool,
+    /// More keys came at once with the last Enter, or with the last key of a command.
+    follows: bool,
 }
 
 impl Typing {
     pub(crate) fn begins(&self) {
         let mut state = self.0.lock();
         // What was cut can be put into a later entry.
-        *state = State { has_cut: state.has_cut, ..State::default() };
+        *state = State { has_cut: state.has_cut, follows: state.follows, ..State::default() };
     }
 
-    /// The line as it is now.
-    pub(crate) fn is_seen(&self, line: &str, cursor: usize) {
+    /// The line as it is now. `has_more`: more keys have come.
+    pub(crate) fn is_seen(&self, line: &str, cursor: usize, has_more: fn() -> bool) {
         let mut state = self.0.lock();
         state.line = (line.to_owned(), cursor);
+        (state.has_new, state.follows) = (false, (state.follows || runs(line)) && has_more());
         (state.has_text, state.searches) = (!line.is_empty(), false);
         state.was_used |= state.has_text;
     }
@@ -138,9 +143,19 @@ impl Typing {
         written(&self.0.lock().behind.take().unwrap_or_default())
     }
 
+    /// Enter was pressed. Returns whether it came at once with other keys, as pasted text does in a terminal that does not
+    /// bracket it.
+    pub(crate) fn enters(&self, has_more: bool) -> bool {
+        let mut state = self.0.lock();
+        let at_once = state.has_new || state.follows || has_more;
+        state.follows = has_more;
+        at_once
+    }
+
     /// Something is put into the line, before it is seen.
     pub(crate) fn gains(&self, text: &str, is_pasted: bool) {
         let mut state = self.0.lock();
+        state.has_new = true;
         if let Some(behind) = &mut state.behind {
             return behind.push_str(text);
         }
@@ -229,6 +244,11 @@ impl Typing {
 /// Returns whether the line has the character only for what stands for another.
 pub fn is_reserved(c: char) -> bool {
     matches!(c, TAB | MARK)
+}
+
+/// Returns whether the entry runs a command: `!…`. Two of them are text. Who pastes it does not mean to run it.
+pub(crate) fn runs(text: &str) -> bool {
+    text.trim_start().strip_prefix('!').is_some_and(|rest| !rest.starts_with('!'))
 }
 
 /// Returns the text as a paste, if it has several lines.
@@ -405,6 +425,32 @@ mod tests {
     }
 
     #[test]
+    fn an_enter_among_other_keys_is_not_the_users() {
+        let typing = Typing::default();
+        let seen = |has_more: fn() -> bool| typing.is_seen("", 0, has_more);
+        typing.is_seen("!ls", 0, || true);
+        assert!(typing.enters(false));
+        assert!(!typing.enters(false));
+        typing.gains("x", false);
+        assert!(typing.enters(false));
+        seen(|| false);
+        assert!(!typing.enters(false) && typing.enters(true));
+        typing.begins();
+        seen(|| true);
+        assert!(typing.enters(false), "it follows another one");
+        seen(|| false);
+        assert!(!typing.enters(false));
+        assert!(typing.enters(true));
+        seen(|| false);
+        assert!(!typing.enters(false), "others have read the rest");
+        for (text, is_run) in
+            [("!ls", true), (" !ls\nmore", true), ("!!ls", false), ("ls!", false), ("", false)]
+        {
+            assert_eq!(runs(text), is_run, "{text}");
+        }
+    }
+
+    #[test]
     fn pastes_are_kept_as_they_are_sent() {
         let typing = Typing::default();
         for paste in ["@one", "a\n@\u{200b}b\t\\\u{fe01}u{40}"] {
@@ -482,11 +528,11 @@ mod tests {
         assert!(!typing.has_something());
         typing.gains("a", false);
         assert!(typing.has_something());
-        typing.is_seen("", 0);
+        typing.is_seen("", 0, || false);
         assert!(!typing.has_something());
         typing.searches("", true);
         assert!(typing.has_something());
-        typing.is_seen("", 0);
+        typing.is_seen("", 0, || false);
         assert!(!typing.has_something());
     }
 }

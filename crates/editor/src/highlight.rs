@@ -8,6 +8,7 @@ use reedline::{AbbrExpandContext, Color, Highlighter, StyledText};
 use crate::Safe;
 use crate::complete::{Complete, Nature};
 use crate::entry::Typing;
+use crate::terminal::has_more_keys;
 
 /// Longer entries are pasted text: nothing in them is looked at.
 const LONGEST: usize = 4096;
@@ -20,7 +21,7 @@ pub(crate) struct Colours {
 
 impl Highlighter for Colours {
     fn highlight(&self, line: &str, cursor: usize) -> StyledText {
-        self.typing.is_seen(line, cursor);
+        self.typing.is_seen(line, cursor, has_more_keys);
         let mut text = StyledText::new();
         text.push((Default::default(), replaced(line, self.safe).into_owned()));
         let marks = if line.len() > LONGEST { Vec::new() } else { self.complete.marks(line) };

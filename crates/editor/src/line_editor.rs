@@ -79,7 +79,8 @@ impl Editor {
         });
         let asks = Arc::clone(&setup.asks);
         let status = Arc::clone(&setup.status);
-        let plain = Plain { safe: setup.safe, asks, status, above: above.clone(), ahead: Vec::new() };
+        let plain =
+            Plain { safe: setup.safe, asks, status, above: above.clone(), ahead: Vec::new(), follows: false };
         let reader = Reader {
             rich,
             plain,

@@ -13,7 +13,7 @@ use rustix::termios::{
 };
 
 use crate::above::Above;
-use crate::entry::{is_continued, is_open, joined, unfenced};
+use crate::entry::{is_continued, is_open, joined, runs, unfenced};
 use crate::prompt::Prompt;
 use crate::rich::Outcome;
 use crate::terminal::{columns, says, waits, without_keys};
@@ -31,6 +31,8 @@ pub(crate) struct Plain {
     pub(crate) above: Above,
     /// Read and not used: a pipe gives what it has.
     pub(crate) ahead: Vec<u8>,
+    /// Another line of the terminal was there with the last one.
+    pub(crate) follows: bool,
 }
 
 enum Piece {
@@ -60,7 +62,7 @@ impl Plain {
             }
             says(&format!("{shown}\n"));
         }
-        let _modes = CookedWithCtrlC::enter();
+        let modes = CookedWithCtrlC::enter();
         let mut entry = String::new();
         let mut after_keys = false;
         self.asks(prompt);
@@ -82,7 +84,10 @@ impl Plain {
                 }
                 Piece::Line(line) => {
                     entry.push_str(&line);
-                    if !(is_continued(&entry) || is_open(&entry)) || entry.len() > LONGEST {
+                    let has_more = modes.0.is_some() && (!self.ahead.is_empty() || waits(Duration::ZERO));
+                    let is_held =
+                        (std::mem::replace(&mut self.follows, has_more) || has_more) && runs(&entry);
+                    if !(is_continued(&entry) || is_open(&entry) || is_held) || entry.len() > LONGEST {
                         return Ok(meant(&entry));
                     }
                     entry.push('\n');

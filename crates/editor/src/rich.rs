@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use reedline::{EditCommand, History as _, Reedline, Signal, ValidationResult, Validator};
 
 use crate::above::Above;
-use crate::entry::{Typing, one_paste, shown};
+use crate::entry::{Typing, one_paste, runs, shown};
 use crate::handover::Handover;
 use crate::highlight::Colours;
 use crate::hints::Hints;
@@ -18,7 +18,7 @@ use crate::menu::{Offers, menu};
 use crate::outer;
 use crate::prompt::{Prompt, Shown};
 use crate::room::{INDENT, erasing, rows_above};
-use crate::terminal::{Modes, columns, says};
+use crate::terminal::{Modes, columns, has_more_keys, says};
 use crate::{Draft, Read, Setup};
 
 /// What came of a wait for an entry.
@@ -177,6 +177,11 @@ struct Complete(Arc<Typing>);
 
 impl Validator for Complete {
     fn validate(&self, text: &str) -> ValidationResult {
-        if self.0.goes_on(text) { ValidationResult::Incomplete } else { ValidationResult::Complete }
+        let is_held = self.0.enters(has_more_keys()) && runs(text);
+        if self.0.goes_on(text) || is_held {
+            ValidationResult::Incomplete
+        } else {
+            ValidationResult::Complete
+        }
     }
 }

@@ -90,6 +90,37 @@ fn several_lines_are_one_entry() {
 }
 
 #[test]
+fn a_command_that_comes_at_once_with_its_enter_waits_for_another() {
+    let mut terminal = drawn();
+    for (keys, shown, entry) in [
+        ("!one\r", "…", "got \"!one\\n\""),
+        ("!two\r\rmore\r", "… more", "got \"!two\\n\\nmore\\n\""),
+        ("text\r!three\r", "❯ !three", "got \"!three\\n\""),
+    ] {
+        terminal.types_at_once(keys);
+        terminal.shows(shown);
+        terminal.enters("\r");
+        terminal.shows(entry);
+        terminal.enters("\x0c");
+    }
+    terminal.types("!four");
+    terminal.shows("❯ !four");
+    terminal.enters("\r");
+    terminal.shows("got \"!four\"");
+    terminal.leaves();
+
+    let mut terminal = Terminal::run(&["--plain"], Manner::Plain);
+    terminal.shows("provider/model>");
+    terminal.types_at_once("text\r!one\r");
+    terminal.shows("> .");
+    terminal.enters("\r");
+    terminal.shows("got \"!one\\n\"");
+    terminal.enters("!two\r");
+    terminal.shows("got \"!two\"");
+    terminal.leaves();
+}
+
+#[test]
 fn ctrl_c_clears_then_interrupts() {
     let mut terminal = drawn();
     terminal.enters(&format!("some text{CTRL_C}"));

@@ -266,6 +266,7 @@ mod tests {
             ("/reasoning off", Slash::Reasoning(Some(false))),
             ("/attach \"my file.pdf\" b", Slash::Attach(vec!["my file.pdf".to_owned(), "b".to_owned()])),
             ("!git log -1 ", Slash::Shell("git log -1".to_owned())),
+            ("!git log -1\n\n", Slash::Shell("git log -1".to_owned())),
             ("!!important", text("!important")),
             ("!rm -r x\nand more", text("!rm -r x\nand more")),
             ("/exit", Slash::Quit),

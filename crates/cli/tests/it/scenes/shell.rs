@@ -49,6 +49,27 @@ fn a_command_runs_in_the_project_and_its_output_goes_with_the_next_message() {
 }
 
 #[test]
+fn a_command_that_is_pasted_without_brackets_waits_for_enter() {
+    let provider = Provider::chat([text("I see.")].map(Line::from));
+    let env = provider.env(TestEnv::new());
+    let mut person = talking(&provider, &env);
+    person.prompts();
+    person.types("!touch ran\r");
+    person.until("another line", |person| person.screen().ends_with('…'));
+    assert!(!env.path("work/ran").exists());
+    person.presses(Key::Enter);
+    person.sees("exit 0");
+    assert!(env.path("work/ran").exists());
+    // Lines that come while a turn runs.
+    person.says("go");
+    person.types("wait\r!touch more\r");
+    person.until("the line", |person| person.screen().ends_with('…'));
+    assert!(!env.path("work/more").exists());
+    person.presses(Key::Ctrl('c'));
+    leaves(person, &provider);
+}
+
+#[test]
 fn output_cannot_act_on_the_terminal_and_is_bounded() {
     let provider = Provider::chat([text("I see.")].map(Line::from));
     let env = provider.env(TestEnv::new());
