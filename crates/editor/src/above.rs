@@ -1,27 +1,25 @@
 //! Lines for the person that come while an entry is read: they are written above it.
 
+use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
 /// Bytes that wait; more are lost.
 const MOST: usize = 1024 * 1024;
 
+type Redraw = Box<dyn Fn() + Send>;
+
 /// Writes above the entry that is read, from any thread.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Above {
     waiting: Arc<Mutex<String>>,
-    /// Ends the current read, where the entry is drawn.
-    stop: Option<Arc<AtomicBool>>,
+    /// Draws the entry again, where it is drawn.
+    redraw: Arc<Mutex<Option<Redraw>>>,
 }
 
 impl Above {
-    pub(crate) fn new(stop: Option<Arc<AtomicBool>>) -> Self {
-        Self { waiting: Arc::default(), stop }
-    }
-
-    /// Writes whole lines as they are, soon. The entry is drawn anew below them.
+    /// Writes whole lines as they are, soon. The entry is drawn anew below them, and what is going on in it goes on.
     pub fn write(&self, lines: &str) {
         {
             let mut waiting = self.waiting.lock();
@@ -30,8 +28,8 @@ impl Above {
             }
             waiting.push_str(lines);
         }
-        if let Some(stop) = &self.stop {
-            stop.store(true, Ordering::SeqCst);
+        if let Some(redraw) = &*self.redraw.lock() {
+            redraw();
         }
     }
 
@@ -40,8 +38,15 @@ impl Above {
         std::mem::take(&mut *self.waiting.lock())
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.lock().is_empty()
+    /// Draws the entry that is read next again.
+    pub(crate) fn is_drawn_by(&self, redraw: impl Fn() + Send + 'static) {
+        *self.redraw.lock() = Some(Box::new(redraw));
+    }
+}
+
+impl fmt::Debug for Above {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Above").finish_non_exhaustive()
     }
 }
 
@@ -50,15 +55,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_has_a_bound_and_ends_the_read() {
-        let stop = Arc::<AtomicBool>::default();
-        let above = Above::new(Some(Arc::clone(&stop)));
+    fn what_waits_has_a_bound() {
+        let above = Above::default();
         above.write("");
-        assert!(above.is_empty() && !stop.load(Ordering::SeqCst));
+        assert_eq!(above.take(), "");
         above.write("one\n");
         above.write(&"x".repeat(MOST));
         above.write("two\n");
-        assert!(stop.load(Ordering::SeqCst));
         assert_eq!((above.take().as_str(), above.take().as_str()), ("one\ntwo\n", ""));
     }
 }

@@ -1,6 +1,5 @@
 //! The editor as the rest of the program sees it: a thread of its own that reads when asked to.
 
-use std::cell::Cell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -59,8 +58,7 @@ impl Editor {
         let (draws, typed) = if setup.plain { (false, String::new()) } else { modes.answers() };
         let (stop, typing) = (Arc::<AtomicBool>::default(), Arc::<Typing>::default());
         let (setup, handover) = (Arc::new(setup), Handover::new(Arc::clone(&stop)));
-        // A terminal that edits lines itself has what is typed of one: it is left alone.
-        let above = Above::new(draws.then(|| Arc::clone(&stop)));
+        let above = Above::default();
         let clean = Arc::clone(&setup.clean);
         let (history, note) = match draws {
             true => Kept::open(setup.history.as_deref(), Arc::clone(&typing), setup.safe, clean),
@@ -74,7 +72,6 @@ impl Editor {
             handover: handover.clone(),
             modes: modes.clone(),
             above: above.clone(),
-            rows_above: Cell::default(),
             line: None,
         });
         let asks = Arc::clone(&setup.asks);
@@ -251,7 +248,6 @@ impl Reader {
             if answer.is_closed() {
                 return before;
             }
-            // What comes after this ends the read.
             says(&self.above.take());
             self.handover.begins();
             let outcome = self.read(prompt, before.as_ref());

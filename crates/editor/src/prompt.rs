@@ -7,6 +7,7 @@ use converse_text::{shorten, width};
 use reedline::{Color, PromptEditMode, PromptHistorySearch, PromptHistorySearchStatus, PromptViMode};
 
 use crate::Safe;
+use crate::above::Above;
 use crate::entry::Typing;
 use crate::room::{Drawing, make_room};
 use crate::terminal;
@@ -51,6 +52,8 @@ pub(crate) struct Shown {
     pub(crate) safe: Safe,
     pub(crate) typing: Arc<Typing>,
     pub(crate) asks: Arc<dyn Fn() + Send + Sync>,
+    /// What comes above the line when it is drawn next.
+    pub(crate) above: Above,
 }
 
 impl Shown {
@@ -88,7 +91,7 @@ impl reedline::Prompt for Shown {
 
     /// The last of what is asked for before the line is drawn, as the sign of a search is.
     fn render_prompt_indicator(&self, mode: PromptEditMode) -> Cow<'_, str> {
-        make_room(self.typing.at_prompt(self.width()), &self.typing);
+        make_room(self.typing.at_prompt(self.width()), &self.typing, &self.above);
         let is_typing = !matches!(mode, PromptEditMode::Vi(PromptViMode::Normal | PromptViMode::Visual));
         Cow::Borrowed(match (is_typing, self.ascii) {
             (true, false) => SIGN,
@@ -109,7 +112,7 @@ impl reedline::Prompt for Shown {
         };
         let sign = format!("({what}: {}) ", (self.safe)(&search.term));
         let found = self.typing.searches(&search.term, is_found);
-        make_room(Drawing::of_search(&found, width(&self.name()) + width(&sign)), &self.typing);
+        make_room(Drawing::of_search(&found, width(&self.name()) + width(&sign)), &self.typing, &self.above);
         Cow::Owned(sign)
     }
 

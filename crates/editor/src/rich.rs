@@ -1,6 +1,5 @@
 //! Reading with drawing: reedline, dressed.
 
-use std::cell::Cell;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,8 +16,7 @@ use crate::keys::{BACK, EDIT, Guarded, SUSPEND, SWITCH};
 use crate::menu::{Offers, menu};
 use crate::outer;
 use crate::prompt::{Prompt, Shown};
-use crate::room::{INDENT, erasing, rows_above};
-use crate::terminal::{Modes, columns, has_more_keys, says};
+use crate::terminal::{Modes, has_more_keys, says};
 use crate::{Draft, Read, Setup};
 
 /// What came of a wait for an entry.
@@ -38,8 +36,6 @@ pub(crate) struct Rich {
     pub(crate) handover: Handover,
     pub(crate) modes: Modes,
     pub(crate) above: Above,
-    /// Rows of the entry above the cursor, when it was left.
-    pub(crate) rows_above: Cell<usize>,
     /// `None` until it is needed, and after it was stopped: then it remembers a place on the screen that others have
     /// written to since.
     pub(crate) line: Option<Reedline>,
@@ -57,8 +53,6 @@ impl Rich {
         self.modes.restore();
         match &outcome {
             Ok(Outcome::Read(read)) if *read != Read::Back => self.line = Some(line),
-            // Drawn anew in the same place, below what comes above it.
-            Ok(Outcome::Stopped(_)) if !self.above.is_empty() => says(&erasing(self.rows_above.get())),
             _ => says("\r\n"),
         }
         outcome
@@ -68,7 +62,8 @@ impl Rich {
         let (ascii, safe) = (self.setup.ascii, self.setup.safe);
         let (typing, asks) = (Arc::clone(&self.typing), Arc::clone(&self.setup.asks));
         let status = Arc::clone(&self.setup.status);
-        let prompt = Shown { prompt: prompt.clone(), status, ascii, safe, typing, asks };
+        let above = self.above.clone();
+        let prompt = Shown { prompt: prompt.clone(), status, ascii, safe, typing, asks, above };
         self.begins(line, before.map_or("", |before| &before.text));
         self.typing.holds(before.map_or(&[], |before| &before.pastes));
         let mut after_keys = false;
@@ -88,11 +83,7 @@ impl Rich {
                     return Ok(Outcome::Read(Read::Interrupted { after_keys }));
                 }
                 Signal::CtrlD => return Ok(Outcome::Read(Read::End)),
-                Signal::ExternalBreak(text) => {
-                    let before = text.get(..line.current_insertion_point()).unwrap_or(&text);
-                    self.rows_above.set(rows_above(before, prompt.width(), INDENT, columns()));
-                    return Ok(Outcome::Stopped(self.draft(&text)));
-                }
+                Signal::ExternalBreak(text) => return Ok(Outcome::Stopped(self.draft(&text))),
                 Signal::HostCommand(what) if what == EDIT => {
                     // A request to stop the program now stops the other editor.
                     self.handover.leaves();
@@ -156,7 +147,7 @@ impl Rich {
         let Setup { vi, colour, ascii, safe, .. } = *self.setup;
         let complete = || Arc::clone(&self.setup.complete);
         let typing = || Arc::clone(&self.typing);
-        Reedline::create()
+        let mut line = Reedline::create()
             .with_history(Box::new(self.history.clone()))
             .with_history_exclusion_prefix(Some(" ".to_owned()))
             .with_edit_mode(Box::new(Guarded::new(vi, safe, typing())))
@@ -169,7 +160,10 @@ impl Rich {
             .with_partial_completions(true)
             .with_ansi_colors(colour)
             .use_bracketed_paste(true)
-            .with_break_signal(Arc::clone(&self.stop))
+            .with_break_signal(Arc::clone(&self.stop));
+        let signal = line.repaint_signal();
+        self.above.is_drawn_by(move || signal.request_repaint());
+        line
     }
 }
 

@@ -1,14 +1,16 @@
 //! Room on the screen for an entry. The library draws it from the row that it remembers, from the first one if the entry fills
 //! the screen, and after a resize from one that it computes of the new text and the place of the cursor behind the old. It
-//! erases what is below. So that nothing is lost, what is above the entry goes up first.
+//! erases what is below. So that nothing is lost, what is above the entry goes up first. So it does for lines that are
+//! written above it.
 
 use converse_text::clusters;
 
+use crate::above::Above;
 use crate::entry::Typing;
 use crate::terminal::says;
 
 /// Columns before each line of an entry but the first.
-pub(crate) const INDENT: usize = 2;
+const INDENT: usize = 2;
 
 /// An entry as it is drawn.
 #[derive(Debug, Clone, Default)]
@@ -65,8 +67,8 @@ pub(crate) struct Before {
     pub(crate) is_resized: bool,
 }
 
-/// Called before it is drawn.
-pub(crate) fn make_room(next: Drawing, typing: &Typing) {
+/// Called before it is drawn. Writes what waits above it.
+pub(crate) fn make_room(next: Drawing, typing: &Typing, above: &Above) {
     let Ok((columns, rows)) = crossterm::terminal::size() else { return };
     let next = Drawing { columns: usize::from(columns), rows: usize::from(rows), ..next };
     let (columns, rows, ahead) = (next.columns, next.rows, next.above(next.columns));
@@ -76,22 +78,37 @@ pub(crate) fn make_room(next: Drawing, typing: &Typing) {
     // The library does not know the size yet, and draws where the entry may not be any more.
     let is_late = !before.is_resized && drawn.is_some_and(|drawn| drawn.size() != size);
     let grows_tall = is_tall && !drawn.is_some_and(Drawing::fills_screen);
+    let told = if is_late { String::new() } else { above.take() };
     let above_cursor = drawn.map(|drawn| drawn.least_above(columns));
     let is_shifted = before.is_resized && above_cursor.is_some_and(|above| above < ahead);
-    if !(is_shifted || is_late) {
+    if !(is_shifted || is_late || !told.is_empty()) {
         if grows_tall {
             // To the last row, and as many rows further as are above the entry.
             says(&"\n".repeat(rows.saturating_sub(above_cursor.unwrap_or_default() + 1)));
         }
         return;
     }
-    let Ok((_, row)) = crossterm::cursor::position() else { return says(&"\n".repeat(rows)) };
+    let told = told.replace('\n', "\r\n");
+    let Ok((column, row)) = crossterm::cursor::position() else {
+        return says(&format!("\r\n{told}{}", "\n".repeat(rows)));
+    };
     let row = usize::from(row);
-    let start = row.saturating_sub(above_cursor.unwrap_or_default());
-    let anchor = if is_tall || is_late { 0 } else { row.saturating_sub(ahead) };
-    let up = "\n".repeat(start.saturating_sub(anchor));
+    let start = above_cursor.map_or(row + usize::from(column > 0), |above| row.saturating_sub(above));
+    let anchor = if is_tall || is_late {
+        0
+    } else if before.is_resized {
+        row.saturating_sub(ahead)
+    } else {
+        start
+    };
+    says(&(erasing_from(start) + &told));
+    let end = match told.is_empty() {
+        true => start,
+        false => crossterm::cursor::position().map_or(rows, |(_, row)| usize::from(row)),
+    };
+    let up = "\n".repeat(end.saturating_sub(anchor));
     let cursor = (anchor + ahead + 1).min(rows);
-    says(&format!("{}\x1b[{rows};1H{up}\x1b[{cursor};1H", erasing_from(start)));
+    says(&format!("\x1b[{rows};1H{up}\x1b[{cursor};1H"));
 }
 
 /// Erases this row and those below. Some terminals keep what is erased from the first cell on.
@@ -102,7 +119,7 @@ fn erasing_from(row: usize) -> String {
 
 /// The rows of an entry above the one that its cursor is in, behind this text. A character that does not fit begins a row,
 /// and so does the cursor.
-pub(crate) fn rows_above(before: &str, prompt: usize, indent: usize, columns: usize) -> usize {
+fn rows_above(before: &str, prompt: usize, indent: usize, columns: usize) -> usize {
     let columns = columns.max(1);
     let (mut rows, mut column) = (prompt / columns, prompt % columns);
     for (index, line) in before.split('\n').enumerate() {
@@ -119,12 +136,6 @@ pub(crate) fn rows_above(before: &str, prompt: usize, indent: usize, columns: us
         }
     }
     rows + usize::from(column >= columns)
-}
-
-/// Erases an entry with so many rows above the cursor, and what is below it.
-pub(crate) fn erasing(rows: usize) -> String {
-    let up = if rows > 0 { format!("\x1b[{rows}A") } else { String::new() };
-    format!("{up}\r\x1b[J")
 }
 
 #[cfg(test)]
@@ -148,7 +159,6 @@ mod tests {
             assert_eq!(rows_above(before, prompt, INDENT, 10), rows, "{before}");
         }
         assert_eq!(rows_above("日本", 0, 0, 1), 2);
-        assert_eq!((erasing(0).as_str(), erasing(2).as_str()), ("\r\x1b[J", "\x1b[2A\r\x1b[J"));
     }
 
     #[test]

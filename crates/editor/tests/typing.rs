@@ -426,6 +426,37 @@ fn a_search_that_finds_a_long_entry_leaves_all_above_it() {
 }
 
 #[test]
+fn what_is_said_meanwhile_leaves_the_line_as_it_is() {
+    let home = tempfile::tempdir().unwrap();
+    let two = pasted("two\rlines");
+    for (vi, before, after, entry) in [
+        ("", &[("half", "❯ half")][..], " a line\r", "half a line"),
+        ("", &[(CTRL_R, "(search: )"), ("1", "(search: 1)")], "4\r\r", "14"),
+        ("", &[("/m\t\t", "another")], "\r\r", "/mode "),
+        ("--vi", &[("gone", "❯ gone"), ("\x1b", "❮ gone"), ("d", "❮ gone")], "dix\r", "x"),
+        ("", &[(&two, "… lines")], "\r", "two\\nlines"),
+    ] {
+        let until = home.path().join("until");
+        let mut terminal = drawn_with(&["--until", until.to_str().unwrap(), vi]);
+        let said = numbered(&mut terminal);
+        terminal.enters("tell\r");
+        for (keys, shown) in before {
+            terminal.types(keys);
+            terminal.shows(shown);
+        }
+        std::fs::write(&until, "").unwrap();
+        terminal.shows("told 30");
+        terminal.shows(before.last().unwrap().1);
+        terminal.enters(after);
+        terminal.shows(&format!("got \"{entry}\""));
+        assert_eq!(terminal.history("got \"")[..said.len()], said, "{}", terminal.screen());
+        let told: Vec<String> = (1..=30).map(|line| format!("told {line}")).collect();
+        assert_eq!(terminal.history("told "), told, "{}", terminal.screen());
+        std::fs::remove_file(&until).unwrap();
+    }
+}
+
+#[test]
 fn it_ends_when_the_terminal_is_gone() {
     // What it writes at last, it writes to nobody.
     let status = terminal::hung_up();

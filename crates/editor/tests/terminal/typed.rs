@@ -1,7 +1,7 @@
 //! Reads entries until the end and says each; driven through a terminal by `tests/`.
 //!
 //! `typed [--plain] [--vi] [--history FILE] [--editor WORD]… [--until FILE]`; the entry `again` fills in the next one,
-//! `wait` drops the wait for it, `hold` reads nothing until the file is there.
+//! `wait` drops the wait for it, `hold` reads nothing until the file is there, `tell` writes above the next ones when it is.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -114,6 +114,15 @@ async fn entries(editor: Editor, until: &Path) -> Result<(), EditorError> {
                         let waited =
                             tokio::time::timeout(Duration::from_millis(500), editor.read(&prompt)).await;
                         say(if waited.is_err() { "nobody waits" } else { "heard" })?;
+                    }
+                    "tell" => {
+                        let (above, until) = (editor.above(), until.to_owned());
+                        std::thread::spawn(move || {
+                            while !until.exists() {
+                                std::thread::sleep(Duration::from_millis(10));
+                            }
+                            above.write(&(1..=30).map(|line| format!("told {line}\n")).collect::<String>());
+                        });
                     }
                     "hold" => {
                         while !until.exists() {
