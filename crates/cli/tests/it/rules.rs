@@ -148,7 +148,9 @@ fn an_explanation_says_who_decides() {
 /// A mode decides after the rules, in an explanation and in a run without a user.
 #[test]
 fn a_mode_decides_after_the_rules() {
-    let env = TestEnv::new();
+    let turn = |path| [calls([writes(path)]), text("Done.")];
+    let provider = Provider::chat(["a", "b", "c"].into_iter().flat_map(turn));
+    let env = provider.env(TestEnv::new());
     let explained = |words: &[&str]| {
         let told =
             env.run(&[&["explain", "io.write_file", "content=y", "--json"], words].concat()).exits(0).json();
@@ -171,9 +173,6 @@ fn a_mode_decides_after_the_rules() {
         env.run(&["explain", "io.write_file", "path=x", "content=y", "--mode", "accept-edits"]).exits(0);
     assert!(shown.stdout.contains("mode        accept-edits"), "{}", shown.stdout);
 
-    let turn = |path| [calls([writes(path)]), text("Done.")];
-    let provider = Provider::chat(["a", "b", "c"].into_iter().flat_map(turn));
-    let env = provider.env(env);
     let ask = |mode| env.run(&["ask", "go", "-m", provider.model(), "--ephemeral", "--mode", mode]);
     ask("accept-edits").exits(0);
     assert!(env.path("work/a").exists(), "nobody has to be asked");
