@@ -14,6 +14,9 @@ const SETTINGS: &str = include_str!("../../../docs/reference/settings.md");
 const README: &str = include_str!("../../../README.md");
 const TOOLS: &str = include_str!("../../../docs/guides/tools.md");
 const SERVERS: &str = include_str!("../../../docs/guides/mcp.md");
+const TEAM: &str = include_str!("../../../docs/guides/team.md");
+const GATEWAY: &str = include_str!("../../../docs/guides/gateway.md");
+const OPENAI: &str = include_str!("../../../docs/guides/openai-api.md");
 const TESTING: &str = include_str!("../../../docs/guides/testing-tools.md");
 const DESCRIPTORS: &str = include_str!("../../../docs/reference/descriptors.md");
 
@@ -31,7 +34,7 @@ type Example = (&'static str, &'static str);
 /// Every block of TOML of these pages.
 fn examples() -> Vec<Example> {
     let mut examples = Vec::new();
-    for page in [README, SETTINGS, TOOLS, SERVERS, TESTING, DESCRIPTORS] {
+    for page in [README, SETTINGS, TOOLS, SERVERS, TEAM, GATEWAY, OPENAI, TESTING, DESCRIPTORS] {
         let blocks: Vec<_> = page.split("```toml\n").skip(1).collect();
         let fences = page.lines().filter(|line| line.contains("```") && line.contains("toml"));
         assert_eq!(blocks.len(), fences.count(), "a fence is written in another way");

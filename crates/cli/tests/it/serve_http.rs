@@ -8,6 +8,7 @@ mod reload;
 mod responses;
 mod sessions;
 mod tasks;
+mod team;
 mod tokens;
 mod upstreams;
 mod views;

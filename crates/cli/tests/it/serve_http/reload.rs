@@ -72,7 +72,7 @@ fn calls_listeners_and_figures_live_through_a_reload() {
 }
 
 /// Signals a change, and returns what is taken over.
-fn taken_over(gate: &mut Gate) -> String {
+pub(super) fn taken_over(gate: &mut Gate) -> String {
     hang_up(gate);
     loop {
         let line = gate.says();
