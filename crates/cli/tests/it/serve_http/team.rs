@@ -77,7 +77,11 @@ fn its_server_with_an_issuer_says_where_tokens_come_from() {
     let env = TestEnv::new();
     let gate = Gate::begun(&mut env.command(arguments(&block("sh", "--oauth-issuer"))));
     let (status, answer) = gate.ask(&get("/.well-known/oauth-protected-resource/mcp"));
-    let says = ["\"https://login.example/realms/team\"", "\"https://converse.example/mcp\"", "\"converse\""];
+    let says = [
+        r#""https://login.example/realms/team""#,
+        r#""https://converse.example/mcp""#,
+        r#""scopes_supported":["converse"]"#,
+    ];
     assert!(status == 200 && says.iter().all(|text| answer.contains(text)), "{answer}");
     for path in ["/v1/models", "/api/status", "/metrics"] {
         assert_eq!(gate.ask(&get(path)).0, 401, "{path}");
