@@ -13,7 +13,7 @@ const ANSWER: Duration = Duration::from_secs(1);
 /// How often it is looked whether it is still there.
 const LOOKS: Duration = Duration::from_secs(1);
 /// How soon the next key of a paste is there. Without any time the library does not look.
-const AT_ONCE: Duration = Duration::from_micros(200);
+const AT_ONCE: Duration = Duration::from_millis(1);
 const MOST_TYPED: usize = 64 * 1024;
 
 /// The modes a terminal had before anything was read. Restored when the last [`crate::Editor`] goes; a program that ends
@@ -117,7 +117,8 @@ pub(crate) fn waits(time: Duration) -> bool {
 
 /// Returns whether more keys have come, where the library reads them.
 pub(crate) fn has_more_keys() -> bool {
-    crossterm::event::poll(AT_ONCE).unwrap_or(false)
+    // It does not look either if that time is over before it begins.
+    (0..3).any(|_| crossterm::event::poll(AT_ONCE).unwrap_or(false))
 }
 
 /// Returns the input without the first `ESC [ row ; column R`; `None` if there is none.

@@ -120,12 +120,7 @@ fn trust_is_not_asked_for_instructions_that_are_left_out() {
     screen.says("/quit");
     assert_eq!(screen.ends(), 0);
     // Other things of the project need it.
-    env.write(
-        "work/ensembles/mine.toml",
-        &ENSEMBLE
-            .replace("permission = \"allow\"\n", "")
-            .replace("builtin = \"calculator\"", "command = [\"date\"]"),
-    );
+    env.write("work/converse.toml", "system = \"Be kind.\"\n");
     let mut screen = Screen::run(&env, &args);
     screen.shows("trust exactly this?");
     screen.types("n\n");
