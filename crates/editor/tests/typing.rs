@@ -94,8 +94,8 @@ fn a_command_that_comes_at_once_with_its_enter_waits_for_another() {
     let mut terminal = drawn();
     for (keys, shown, entry) in [
         ("!one\r", "…", "got \"!one\\n\""),
-        ("!two\r\rmore\r", "… more", "got \"!two\\n\\nmore\\n\""),
-        ("text\r!three\r", "❯ !three", "got \"!three\\n\""),
+        ("!two\r\rmore\r", "… more\n…", "got \"!two\\n\\nmore\\n\""),
+        ("text\r!three\r", "❯ !three\n…", "got \"!three\\n\""),
     ] {
         terminal.types_at_once(keys);
         terminal.shows(shown);

@@ -119,9 +119,10 @@ impl Step {
                 }
                 person.sees("interrupted");
             }
-            Self::Approves(_) => {
+            Self::Approves(rows) => {
                 person.says("write");
-                person.sees("allow io.write_file?");
+                // An earlier question may still be on the screen.
+                person.sees(&format!("\"file-{}\"", last + 1 - rows));
                 person.types("y\n");
             }
             Self::Suspends => {

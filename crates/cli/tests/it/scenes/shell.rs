@@ -50,7 +50,7 @@ fn a_command_runs_in_the_project_and_its_output_goes_with_the_next_message() {
 
 #[test]
 fn a_command_that_is_pasted_without_brackets_waits_for_enter() {
-    let provider = Provider::chat([text("I see.")].map(Line::from));
+    let provider = Provider::chat([text("I see."), text("Done.")].map(Line::from));
     let env = provider.env(TestEnv::new());
     let mut person = talking(&provider, &env);
     person.prompts();
@@ -63,6 +63,7 @@ fn a_command_that_is_pasted_without_brackets_waits_for_enter() {
     // Lines that come while a turn runs.
     person.says("go");
     person.types("wait\r!touch more\r");
+    person.sees("Done.");
     person.until("the line", |person| person.screen().ends_with('…'));
     assert!(!env.path("work/more").exists());
     person.presses(Key::Ctrl('c'));
