@@ -4,6 +4,7 @@
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 
+use converse_testkit::hang_guard::wait_until;
 use serde_json::json;
 
 use crate::body::{calls, text};
@@ -190,7 +191,8 @@ fn a_fork_bomb_is_ended_whole() {
         env.write("work/bomb.sh", &format!("{bomb}\n"));
         let ran = confined(&env, &format!("exec sh bomb.sh {mark}"), "").exits(10);
         assert!(ran.stderr.contains("more than 256 processes"), "{}", ran.stderr);
-        assert_eq!(alive(&mark), 0, "{bomb}");
+        // On a busy machine, the kernel takes a while to end what was killed.
+        wait_until(bomb, || alive(&mark) == 0);
     }
 }
 
