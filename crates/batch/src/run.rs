@@ -127,7 +127,7 @@ pub fn run(
 fn local(options: &BatchOptions) -> TurnOptions {
     let mut turn = options.turn.clone();
     if options.runner.is_some() {
-        turn.model = vec!["understudy".to_owned()];
+        turn.model = vec![model::UNDERSTUDY.to_owned()];
         turn.no_tools = true;
     }
     turn

@@ -87,6 +87,27 @@ impl Guarded {
             event => event,
         }
     }
+
+    fn parsed(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
+        let was_chord = std::mem::take(&mut self.is_chord);
+        let event = self.inner.parse_event(event);
+        let is_escape = is_escape(&event);
+        if self.typing.is_pressed(is_escape) {
+            return host(BACK);
+        }
+        match event {
+            // The prompt says what another one does.
+            event if is_escape => {
+                ReedlineEvent::Multiple(vec![self.guarded_event(event), ReedlineEvent::Repaint])
+            }
+            event if event == host(CHORD) => {
+                self.is_chord = true;
+                ReedlineEvent::None
+            }
+            event if was_chord && event == line_end() => host(EDIT),
+            event => self.guarded_event(event),
+        }
+    }
 }
 
 impl EditMode for Guarded {
@@ -109,29 +130,6 @@ impl EditMode for Guarded {
 
     fn edit_mode(&self) -> PromptEditMode {
         self.inner.edit_mode()
-    }
-}
-
-impl Guarded {
-    fn parsed(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
-        let was_chord = std::mem::take(&mut self.is_chord);
-        let event = self.inner.parse_event(event);
-        let is_escape = is_escape(&event);
-        if self.typing.is_pressed(is_escape) {
-            return host(BACK);
-        }
-        match event {
-            // The prompt says what another one does.
-            event if is_escape => {
-                ReedlineEvent::Multiple(vec![self.guarded_event(event), ReedlineEvent::Repaint])
-            }
-            event if event == host(CHORD) => {
-                self.is_chord = true;
-                ReedlineEvent::None
-            }
-            event if was_chord && event == line_end() => host(EDIT),
-            event => self.guarded_event(event),
-        }
     }
 }
 

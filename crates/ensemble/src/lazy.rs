@@ -7,7 +7,7 @@
 use std::sync::{Arc, Weak};
 
 use converse_canister::{Arguments, Content, InvocationResult};
-use converse_config::{Effects, EnsemblePlan, Origin, Permission, Policy, Scope};
+use converse_config::{Effects, EnsemblePlan, Origin, Policy, Scope};
 use converse_text::ranking::{SearchText, ranked};
 use converse_text::shorten;
 use futures_util::FutureExt as _;
@@ -103,9 +103,8 @@ impl Search {
         let Some(offer) = self.offer.upgrade() else { return Answer::error("no tools are left") };
         let offer = Arc::clone(&offer.read());
         // What can never run is not worth knowing of.
-        let barring = self.rules.barring();
-        let runs = |tool: &&Tool| barring.judge(tool, &Map::new()).permission != Permission::Deny;
-        let tools: Vec<&Tool> = offer.tools().filter(runs).collect();
+        let can_run = self.rules.can_run();
+        let tools: Vec<&Tool> = offer.tools().filter(|tool| can_run(tool)).collect();
         let texts: Vec<SearchText<'_>> = tools.iter().map(|tool| search_text(tool)).collect();
         let found = ranked(text("query"), &texts, usize::try_from(limit).unwrap_or(usize::MAX));
         let hits: Vec<Value> =

@@ -13,7 +13,6 @@ use converse_config::Permission;
 use converse_text::suggest::near_names;
 use futures_util::future::join_all;
 use parking_lot::RwLock;
-use serde_json::Map;
 
 use crate::ensemble::{Acceptance, ConnectError, Ensemble};
 use crate::lazy::search;
@@ -287,9 +286,7 @@ impl Roster {
 
     /// Returns whether a model is offered a tool with this name, and not each of its calls is denied.
     pub fn can_run(&self, name: &str) -> bool {
-        let runs =
-            |tool: &Arc<Tool>| self.rules.barring().judge(tool, &Map::new()).permission != Permission::Deny;
-        self.offer().find(name).is_some_and(runs)
+        self.offer().find(name).is_some_and(|tool| self.rules.can_run()(tool))
     }
 
     /// Returns all ensembles, connected or not.

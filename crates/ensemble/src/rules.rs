@@ -133,9 +133,10 @@ impl Rules {
         self.list.write().push(rule);
     }
 
-    /// Returns the rules that deny calls whatever their arguments are.
-    pub(crate) fn barring(&self) -> Self {
-        self.only(|rule| rule.permission == Permission::Deny && rule.is_unconditional())
+    /// Returns whether a tool can run: whether not each of its calls is denied, whatever the arguments are.
+    pub(crate) fn can_run(&self) -> impl Fn(&Tool) -> bool + use<> {
+        let barring = self.only(|rule| rule.permission == Permission::Deny && rule.is_unconditional());
+        move |tool| barring.judge(tool, &Map::new()).permission != Permission::Deny
     }
 
     /// Judges a call, without regard to what a conversation has seen. The arguments must be checked, with defaults filled

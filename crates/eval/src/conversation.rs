@@ -14,6 +14,7 @@ use converse_host::context::RunContext;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
 use converse_host::lockfiles::Lockfiles;
+use converse_host::model::UNDERSTUDY;
 use converse_host::options::TurnOptions;
 use converse_host::settings::Settings;
 use converse_host::wiring::{Connected, Wiring};
@@ -26,8 +27,6 @@ use crate::judge;
 use crate::remote::Remote;
 use crate::suite::{Case, Judge};
 use crate::verdict::{Finished, Miss, Status, verdict};
-
-const UNDERSTUDY: &str = "understudy";
 
 /// What all runs share.
 pub(crate) struct Runs<'a> {
@@ -160,6 +159,8 @@ impl Runs<'_> {
         let chosen = self.catalogue.select(settings.ensembles.as_deref())?;
         let contents = Kept::rolling();
         let connected = self.connect(&chosen, settings.rules, context, &contents).await?;
+        // The instructions of the suite, which workers do not have.
+        let system = settings.system.filter(|_| turn.system.is_some());
         let ran = match connected.failure_of(&turn.ensemble) {
             Some(failure) => Err(failure),
             None => {
@@ -167,7 +168,7 @@ impl Runs<'_> {
                 let remote = self.remote.map(|remote| (remote, task.attempt));
                 let place =
                     Place { context, turn: &turn, connected: &connected, contents: &contents, remote };
-                self.judged(&task, &place).await
+                self.judged(&task, system.as_deref(), &place).await
             }
         };
         connected.disconnect(context).await;
@@ -184,14 +185,6 @@ impl Runs<'_> {
         let turn = TurnOptions { max_cost, ..turn.clone() };
         // As one of several models that are compared: without fallbacks, which would answer in its place.
         Settings::resolve(&turn, None, Some(model), self.files, None, self.world)
-    }
-
-    /// The instructions of the suite, which workers do not have.
-    fn system(&self, place: &Place<'_>) -> Result<Option<String>, Failure> {
-        if place.turn.system.is_none() {
-            return Ok(None);
-        }
-        Ok(self.settings(place.turn, UNDERSTUDY, None)?.system)
     }
 
     async fn connect(
@@ -216,10 +209,10 @@ impl Runs<'_> {
         Ok(connected)
     }
 
-    async fn judged(&self, task: &Task<'_>, place: &Place<'_>) -> Result<Ran, Failure> {
+    async fn judged(&self, task: &Task<'_>, system: Option<&str>, place: &Place<'_>) -> Result<Ran, Failure> {
         let case = task.case;
         let line = match self.remote {
-            Some(remote) => remote.line(case, task.run, self.system(place)?.as_deref()),
+            Some(remote) => remote.line(case, task.run, system),
             None => case.conversation.clone(),
         };
         let own = case.limits.cost;

@@ -214,7 +214,7 @@ fn check(
                     fault("schema-file", message, "paths begin at the working directory");
                 }
             }
-            if models.iter().any(|model| model.starts_with("understudy")) {
+            if models.iter().any(|model| model.starts_with(model::UNDERSTUDY)) {
                 let message = "`answer.schema` needs a language model".to_owned();
                 fault("schema-understudy", message, "-m ollama/NAME for a local model");
             }

@@ -341,7 +341,7 @@ impl<'h> Conversation<'h> {
         let HostParts { settings, contents, connected, .. } = self.parts;
         let limit = || settings.limits.deadline.map(|limit| Instant::now() + limit);
         let deadline = self.deadline.or_else(limit);
-        let note = settings.note(reads_skills(&self.roster), connected.note(&self.roster).as_deref());
+        let note = settings.note(|| reads_skills(&self.roster), connected.note(&self.roster).as_deref());
         Asking { settings, contents, note, can_take_back: self.can_take_back, deadline }
     }
 }

@@ -80,8 +80,8 @@ pub fn read_text(path: &Path, most: usize) -> io::Result<Vec<u8>> {
 impl Settings {
     /// Returns the note that goes with each request: the instructions of files, the skills that the model can read, then what
     /// differs more often from run to run. What does not change comes first for the prompt caches of providers.
-    pub fn note(&self, reads_skills: bool, of_run: Option<&str>) -> Option<String> {
-        let skills = self.skills.as_deref().filter(|_| reads_skills);
+    pub fn note(&self, reads_skills: impl FnOnce() -> bool, of_run: Option<&str>) -> Option<String> {
+        let skills = self.skills.as_deref().filter(|_| reads_skills());
         let parts: Vec<&str> = self.instructions.as_deref().into_iter().chain(skills).chain(of_run).collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))
     }

@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use converse_canister::{Invocation, InvocationId, Outcome, TurnId};
-use converse_config::Rule;
+use converse_config::{Permission, Rule};
 use tokio_util::sync::CancellationToken;
 
 use super::*;

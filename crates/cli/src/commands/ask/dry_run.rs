@@ -89,7 +89,7 @@ impl AskRun<'_> {
         let canisters = conversation.transcript().as_slice();
         let tools = offered(seen.offer, canisters, &settings.compaction, &model.facts);
         let offers = !tools.is_empty();
-        let note = settings.note(seen.has_skills, seen.note);
+        let note = settings.note(|| seen.has_skills, seen.note);
         let extras =
             request_extras(&settings.controls, &model.endpoint, &model.facts, offers, note.as_deref());
         let view = conversation.view();
