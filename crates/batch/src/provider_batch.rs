@@ -36,7 +36,7 @@ use calls::Calls;
 pub(crate) use record::Record;
 pub use substitute::Substitute;
 
-/// Time after which no provider answers any more: batches expire after 24 hours.
+/// Time after which no provider answers any more: batches expire after 24 or 48 hours.
 const LONGEST_WAIT: Duration = Duration::from_secs(50 * 3600);
 /// The first pause between two looks, as a part of the longest one.
 const FIRST_PAUSE: u32 = 12;
@@ -70,13 +70,14 @@ impl Plan {
         settings: &mut Settings,
     ) -> Result<Self, Failure> {
         let model = &mut settings.model;
-        let has_batches = model.row.is_some_and(converse_provider::ProviderRow::has_batches);
-        if !has_batches || BatchApi::of(&model.endpoint, &settings.controls).is_none() {
+        let row = model.row.filter(|row| row.has_batches());
+        let row = row.filter(|_| BatchApi::of(&model.endpoint, &model.name, &settings.controls).is_some());
+        let Some(row) = row else {
             let message = format!("`--provider-batch` does not support `{}`", model.id);
             return Err(Failure::usage("no-provider-batch", message)
-                .hint("expected a model of `anthropic`, `openai`, `openai-chat` or `openai-responses`")
+                .hint("expected a model of `anthropic`, `gemini`, `openai`, `openai-chat` or `openai-responses`")
                 .hint("without `--provider-batch`, all models answer, at the usual price"));
-        }
+        };
         let turn = &options.turn;
         if !turn.ensemble.is_empty() || !turn.directories.is_empty() {
             let message = "`--provider-batch` cannot offer tools: a provider batch has one step";
@@ -87,7 +88,7 @@ impl Plan {
             let message = "`--provider-batch` cannot ask a fallback";
             return Err(Failure::usage("provider-batch-fallback", message).hint("leave out `--fallback`"));
         }
-        model.facts.price = model.facts.price.map(|price| price.halved());
+        model.facts.price = model.facts.price.map(|price| row.batch_price(price));
         settings.fallbacks = Default::default();
         settings.ensembles = Some(Vec::new());
         settings.controls.stream = false;
@@ -120,7 +121,8 @@ pub(crate) async fn run(
     again: HashSet<String>,
 ) -> Result<(), Failure> {
     let settings = work.shared.settings;
-    let Some(api) = BatchApi::of(&settings.model.endpoint, &settings.controls) else {
+    let model = &settings.model;
+    let Some(api) = BatchApi::of(&model.endpoint, &model.name, &settings.controls) else {
         return Err(Failure::new(Kind::Internal, "internal", "the provider has no batch API"));
     };
     let calls = Calls::new(api, settings, work.shared.interrupt);

@@ -8,8 +8,10 @@
 //! | --- | --- | --- | --- |
 //! | Anthropic Messages | one request with all parts | `[a-zA-Z0-9_-]{1,64}` | one file |
 //! | OpenAI Chat and Responses | upload a file, then create the batch | any text | a file of answers, and one of errors |
+//! | Gemini | upload a file, then create the batch | any text | one file |
 
 mod anthropic;
+mod gemini;
 mod openai;
 
 use bytes::Bytes;
@@ -17,13 +19,14 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use crate::{Controls, Dialect, Endpoint, ProviderRow, TranslateError};
+use crate::{Controls, Dialect, Endpoint, Price, ProviderRow, TranslateError};
 
 /// The batch API of an endpoint.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchApi<'e> {
     endpoint: &'e Endpoint,
-    /// Those of the parts.
+    /// The model and the controls of the parts.
+    model: &'e str,
     controls: &'e Controls,
     vendor: Vendor,
 }
@@ -32,6 +35,7 @@ pub struct BatchApi<'e> {
 enum Vendor {
     Anthropic,
     OpenAi,
+    Gemini,
 }
 
 /// One request of a batch.
@@ -64,6 +68,8 @@ pub struct BatchStatus {
     pub created: Option<String>,
     /// Files with results, for [`BatchApi::results`].
     pub files: Vec<String>,
+    /// There are no results and none will come, because the batch ended without them.
+    pub is_without_results: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,39 +129,53 @@ pub struct BatchError {
 impl ProviderRow {
     /// Returns whether the provider answers batches at half the price.
     /// <https://platform.claude.com/docs/en/build-with-claude/batch-processing#pricing>,
-    /// <https://platform.openai.com/docs/guides/batch> (2026-11)
+    /// <https://platform.openai.com/docs/guides/batch>, <https://ai.google.dev/gemini-api/docs/batch-api> (2026-11)
     pub fn has_batches(&self) -> bool {
-        matches!(self.name, "anthropic" | "openai" | "openai-chat" | "openai-responses")
+        matches!(self.name, "anthropic" | "openai" | "openai-chat" | "openai-responses" | "gemini")
+    }
+
+    /// Returns what a model of this price costs in a batch: half. At Gemini, tokens that are read from a cache cost as much as
+    /// ever. <https://ai.google.dev/gemini-api/docs/batch-api#technical-details> (2026-11)
+    pub fn batch_price(&self, price: Price) -> Price {
+        let mut batch = price.halved();
+        if self.dialect == Dialect::Gemini {
+            batch.cache_read = price.cache_read;
+            let rates = batch.above.as_mut().zip(price.above);
+            rates.into_iter().for_each(|(batch, price)| batch.cache_read = price.cache_read);
+        }
+        batch
     }
 }
 
 impl<'e> BatchApi<'e> {
-    /// Returns the API of an endpoint; `None` if its wire has none. `controls` are those of the parts.
-    pub fn of(endpoint: &'e Endpoint, controls: &'e Controls) -> Option<Self> {
+    /// Returns the API of an endpoint; `None` if its wire has none. `model` and `controls` are those of the parts.
+    pub fn of(endpoint: &'e Endpoint, model: &'e str, controls: &'e Controls) -> Option<Self> {
         let vendor = match endpoint.dialect {
             Dialect::AnthropicMessages => Vendor::Anthropic,
             Dialect::OpenAiChat | Dialect::OpenAiResponses => Vendor::OpenAi,
-            Dialect::Gemini | Dialect::Ollama => return None,
+            Dialect::Gemini => Vendor::Gemini,
+            Dialect::Ollama => return None,
         };
-        Some(Self { endpoint, controls, vendor })
+        Some(Self { endpoint, model, controls, vendor })
     }
 
     pub fn limits(&self) -> BatchLimits {
         match self.vendor {
             Vendor::Anthropic => anthropic::LIMITS,
             Vendor::OpenAi => openai::LIMITS,
+            Vendor::Gemini => gemini::LIMITS,
         }
     }
 
     /// Returns whether the batch is created from a file that is uploaded before.
     pub fn has_upload(&self) -> bool {
-        self.vendor == Vendor::OpenAi
+        self.vendor != Vendor::Anthropic
     }
 
     /// Returns whether [`BatchStatus::mark`] leads from a list to the batch that one request created. Without marks, the ids
     /// of the parts do, once the batch has ended.
     pub fn has_marks(&self) -> bool {
-        self.vendor == Vendor::OpenAi
+        self.vendor != Vendor::Anthropic
     }
 
     /// Builds the upload of the parts, where [`has_upload`](Self::has_upload).
@@ -163,7 +183,10 @@ impl<'e> BatchApi<'e> {
     /// # Errors
     /// If the base URL or a header cannot be used.
     pub fn upload(&self, parts: &[BatchPart<'_>]) -> Result<http::Request<Bytes>, TranslateError> {
-        openai::upload(self.endpoint, parts)
+        match self.vendor {
+            Vendor::Gemini => gemini::upload(self.endpoint, parts),
+            Vendor::Anthropic | Vendor::OpenAi => openai::upload(self.endpoint, parts),
+        }
     }
 
     /// Reads the response to [`upload`](Self::upload): the id of the file.
@@ -171,7 +194,10 @@ impl<'e> BatchApi<'e> {
     /// # Errors
     /// If the body is not a file.
     pub fn uploaded(&self, body: &[u8]) -> Result<String, BatchError> {
-        openai::uploaded(body)
+        match self.vendor {
+            Vendor::Gemini => gemini::uploaded(body),
+            Vendor::Anthropic | Vendor::OpenAi => openai::uploaded(body),
+        }
     }
 
     /// Builds the request that creates a batch, of a file that was uploaded or of the parts. `mark` names this request in
@@ -188,6 +214,7 @@ impl<'e> BatchApi<'e> {
         match self.vendor {
             Vendor::Anthropic => anthropic::create(self, parts),
             Vendor::OpenAi => openai::create(self.endpoint, mark, file.unwrap_or_default()),
+            Vendor::Gemini => gemini::create(self, mark, file.unwrap_or_default()),
         }
     }
 
@@ -200,10 +227,11 @@ impl<'e> BatchApi<'e> {
         match self.vendor {
             Vendor::Anthropic => anthropic::get(self, &format!("/v1/messages/batches/{id}")),
             Vendor::OpenAi => openai::get(self.endpoint, &format!("/batches/{id}")),
+            Vendor::Gemini => gemini::get(self.endpoint, &format!("batches/{id}")),
         }
     }
 
-    /// Builds the request that cancels a batch. The response is its status.
+    /// Builds the request that cancels a batch.
     ///
     /// # Errors
     /// As [`status`](Self::status).
@@ -214,10 +242,22 @@ impl<'e> BatchApi<'e> {
                 anthropic::post(self, &format!("/v1/messages/batches/{id}/cancel"), Bytes::new())
             }
             Vendor::OpenAi => openai::post(self.endpoint, &format!("/batches/{id}/cancel"), Bytes::new()),
+            Vendor::Gemini => gemini::cancel(self.endpoint, id),
         }
     }
 
-    /// Reads the response to [`create`](Self::create), [`status`](Self::status) or [`cancel`](Self::cancel).
+    /// Reads the response to [`cancel`](Self::cancel): a status, but at Gemini.
+    ///
+    /// # Errors
+    /// If the body is not a batch.
+    pub fn read_canceled(&self, body: &[u8]) -> Result<(), BatchError> {
+        match self.vendor {
+            Vendor::Gemini => Ok(()),
+            Vendor::Anthropic | Vendor::OpenAi => self.read_status(body).map(drop),
+        }
+    }
+
+    /// Reads the response to [`create`](Self::create) or [`status`](Self::status).
     ///
     /// # Errors
     /// If the body is not a batch.
@@ -225,6 +265,7 @@ impl<'e> BatchApi<'e> {
         match self.vendor {
             Vendor::Anthropic => anthropic::status(parsed("a batch", body)?),
             Vendor::OpenAi => openai::status(parsed("a batch", body)?),
+            Vendor::Gemini => gemini::status(parsed("a batch", body)?),
         }
     }
 
@@ -237,6 +278,7 @@ impl<'e> BatchApi<'e> {
         match self.vendor {
             Vendor::Anthropic => anthropic::get(self, &format!("/v1/messages/batches/{file}/results")),
             Vendor::OpenAi => openai::get(self.endpoint, &format!("/files/{file}/content")),
+            Vendor::Gemini => gemini::results(self.endpoint, file),
         }
     }
 
@@ -248,6 +290,7 @@ impl<'e> BatchApi<'e> {
         match self.vendor {
             Vendor::Anthropic => anthropic::result(line),
             Vendor::OpenAi => openai::result(line),
+            Vendor::Gemini => gemini::result(line),
         }
     }
 
@@ -256,16 +299,16 @@ impl<'e> BatchApi<'e> {
     /// # Errors
     /// As [`status`](Self::status).
     pub fn list(&self, next: Option<&str>) -> Result<http::Request<Bytes>, TranslateError> {
-        let next = next.map(name).transpose()?;
+        let after = |key: &str| {
+            let id = next.map(name).transpose()?;
+            Ok::<_, TranslateError>(id.map(|id| format!("&{key}={id}")).unwrap_or_default())
+        };
         match self.vendor {
             Vendor::Anthropic => {
-                let after = next.map(|id| format!("&after_id={id}")).unwrap_or_default();
-                anthropic::get(self, &format!("/v1/messages/batches?limit=100{after}"))
+                anthropic::get(self, &format!("/v1/messages/batches?limit=100{}", after("after_id")?))
             }
-            Vendor::OpenAi => {
-                let after = next.map(|id| format!("&after={id}")).unwrap_or_default();
-                openai::get(self.endpoint, &format!("/batches?limit=100{after}"))
-            }
+            Vendor::OpenAi => openai::get(self.endpoint, &format!("/batches?limit=100{}", after("after")?)),
+            Vendor::Gemini => gemini::list(self.endpoint, next),
         }
     }
 
@@ -281,6 +324,9 @@ impl<'e> BatchApi<'e> {
             #[serde(default)]
             has_more: bool,
             last_id: Option<String>,
+        }
+        if self.vendor == Vendor::Gemini {
+            return gemini::page(body);
         }
         let list: List<'_> =
             serde_json::from_slice(body).map_err(|error| wrong("a list of batches", &error))?;

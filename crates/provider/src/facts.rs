@@ -103,9 +103,9 @@ impl Price {
     /// Free: the price of a local server.
     pub const NOTHING: Self = Self { input: 0, output: 0, cache_read: None, cache_write: None, above: None };
 
-    /// Returns half of each rate, rounded up: the price of a batch at a provider that [has them](crate::ProviderRow::has_batches).
+    /// Returns half of each rate, rounded up.
     #[must_use]
-    pub fn halved(self) -> Self {
+    pub(crate) fn halved(self) -> Self {
         let half = |rate: u64| rate.div_ceil(2);
         let halves = |rate: Option<u64>| rate.map(half);
         Self {
@@ -200,6 +200,18 @@ mod tests {
         }
         assert_eq!(price.halved().cost(&usage(10, 2, None, None)), Some(Cost(10 * 5 + 2 * 25)));
         assert_eq!(price.halved().cost(&usage(101, 0, Some(1), None)), Some(Cost(100 * 10 + 1)));
+        let at = |provider, usage: &Usage| crate::row(provider).unwrap().batch_price(price).cost(usage);
+        for (usage, half, with_cache) in [
+            (usage(10, 2, Some(4), None), 6 * 5 + 2 + 2 * 25, 6 * 5 + 4 + 2 * 25),
+            (usage(101, 0, Some(1), None), 100 * 10 + 1, 100 * 10 + 2),
+        ] {
+            assert_eq!(at("openai", &usage), Some(Cost(half)), "{usage:?}");
+            assert_eq!(
+                at("gemini", &usage),
+                Some(Cost(with_cache)),
+                "Gemini reads its cache at the full price"
+            );
+        }
         assert_eq!(price.cost(&Usage { input: Some(1), ..Usage::default() }), None, "no output is said");
         let tiny = Price { input: 1, output: 0, ..Price::default() };
         assert_eq!(tiny.cost(&usage(1, 0, None, None)), Some(Cost(1)), "rounded up");

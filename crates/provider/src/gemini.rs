@@ -12,7 +12,7 @@ mod chunk;
 mod contents;
 mod faults;
 mod finish;
-mod model;
+pub(crate) mod model;
 mod part;
 mod replay;
 mod results;

@@ -35,11 +35,11 @@ impl Run<'_> {
             is_there &= self.read(submission, file).await?;
         }
         self.work.results.sync()?;
-        let is_refused = matches!(end, BatchEnd::Failed(_));
-        if self.is_awaited(submission) && !is_refused && self.may_come(submission)? {
+        let is_final = matches!(end, BatchEnd::Failed(_)) || status.is_without_results;
+        if self.is_awaited(submission) && !is_final && self.may_come(submission)? {
             return Ok(());
         }
-        self.conclude(submission, end, is_there || is_refused).await
+        self.conclude(submission, end, is_there || is_final).await
     }
 
     /// Gives a batch that has ended its last results, and closes it if each conversation has one.

@@ -122,7 +122,7 @@ impl Run<'_> {
             return Ok(());
         }
         if matches!(status.state, BatchState::Running) {
-            let accepted = self.calls.find(|api| api.cancel(id), |api, body| api.read_status(body)).await?;
+            let accepted = self.calls.find(|api| api.cancel(id), |api, body| api.read_canceled(body)).await?;
             if accepted.is_none() {
                 let message = format!("the provider does not have {}", self.shown(submission));
                 self.keep(submission, vec![not_found(message)]);

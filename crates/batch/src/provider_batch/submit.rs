@@ -187,5 +187,7 @@ impl Run<'_> {
 /// The bound of the output that a request names.
 fn bound(body: &[u8]) -> Option<u64> {
     let body: Value = serde_json::from_slice(body).ok()?;
-    ["max_tokens", "max_completion_tokens", "max_output_tokens"].iter().find_map(|key| body[*key].as_u64())
+    let keys =
+        ["/max_tokens", "/max_completion_tokens", "/max_output_tokens", "/generationConfig/maxOutputTokens"];
+    keys.iter().find_map(|key| body.pointer(key)?.as_u64())
 }

@@ -58,7 +58,8 @@ pub(crate) struct Batch {
     #[arg(long, value_name = "PROVIDER/MODEL", help_heading = headings::MODEL)]
     fallback: Vec<String>,
 
-    /// Submit the conversations to the provider's own batch API: half the price, answers within a day, no tools
+    /// Submit the conversations to the batch API of Anthropic, Gemini or OpenAI: half the price, answers within a day,
+    /// no tools
     #[arg(long, requires = "output", help_heading = headings::BATCH)]
     provider_batch: bool,
 

@@ -92,7 +92,15 @@ pub(super) fn status(batch: Batch) -> Result<BatchStatus, BatchError> {
         BatchState::Ended(_) => vec![batch.id.clone()],
         BatchState::Running | BatchState::Canceling => Vec::new(),
     };
-    Ok(BatchStatus { id: batch.id, state, counts, mark: None, created: batch.created_at, files })
+    Ok(BatchStatus {
+        id: batch.id,
+        state,
+        counts,
+        mark: None,
+        created: batch.created_at,
+        files,
+        is_without_results: false,
+    })
 }
 
 #[derive(Deserialize)]

@@ -154,6 +154,7 @@ pub(super) fn status(batch: Batch) -> Result<BatchStatus, BatchError> {
         counts: counts.map(|counts| (counts.completed + counts.failed, counts.total)),
         created: None,
         mark: batch.metadata.and_then(|mut metadata| metadata.remove(MARK)),
+        is_without_results: false,
     })
 }
 

@@ -28,7 +28,7 @@ pub(super) fn bare(model: &str) -> &str {
 }
 
 /// The model's place in the path: `models/x`, or `tunedModels/x` if it is written so.
-pub(super) fn path(model: &str) -> Result<String, TranslateError> {
+pub(crate) fn path(model: &str) -> Result<String, TranslateError> {
     let (folder, name) = match model.split_once('/') {
         Some((folder @ ("models" | "tunedModels"), name)) => (folder, name),
         _ => ("models", model),
@@ -37,20 +37,24 @@ pub(super) fn path(model: &str) -> Result<String, TranslateError> {
     if wrong || name.starts_with('.') {
         return Err(TranslateError::Control(format!("`{model}` is not a model name of this provider")));
     }
-    let encoded = name.bytes().fold(String::new(), |mut encoded, byte| {
+    Ok(format!("{folder}/{}", encoded(name)))
+}
+
+/// A text as one segment of a path or one value of a query.
+pub(crate) fn encoded(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut encoded, byte| {
         if byte.is_ascii_alphanumeric() || b"-._~@".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
             encoded.push_str(&format!("%{byte:02X}"));
         }
         encoded
-    });
-    Ok(format!("{folder}/{encoded}"))
+    })
 }
 
 /// The base without its version, and the version: the endpoint's, else the one that the base URL ends with, else
 /// `v1beta`, the only version with every field that is sent here.
-pub(super) fn base_and_version(endpoint: &Endpoint) -> Result<(&str, &str), TranslateError> {
+pub(crate) fn base_and_version(endpoint: &Endpoint) -> Result<(&str, &str), TranslateError> {
     let base = endpoint.base_url.trim().trim_end_matches('/');
     let (base, written) = match base.rsplit_once('/') {
         Some((rest, last)) if is_version(last) => (rest, Some(last)),

@@ -59,6 +59,8 @@ pub(super) struct State {
     pub(super) is_without_results: bool,
     /// What comes after the last result.
     pub(super) tail: String,
+    /// Batches end in this state, without results. For Gemini.
+    pub(super) end: Option<&'static str>,
 }
 
 /// What lists of batches are like.
@@ -89,20 +91,32 @@ impl Vendor {
     }
 
     pub(super) fn all() -> impl Iterator<Item = Self> {
-        [Dialect::Anthropic, Dialect::Chat, Dialect::Responses].into_iter().map(|dialect| {
-            Self::new(dialect, |question| match question {
-                "errors" => Fate::Errors,
-                "expires" => Fate::Expires,
-                "nothing" => Fate::Nothing,
-                _ => Fate::Says,
-            })
+        [Dialect::Anthropic, Dialect::Chat, Dialect::Responses, Dialect::Gemini].into_iter().map(Self::usual)
+    }
+
+    pub(super) fn gemini() -> Self {
+        Self::usual(Dialect::Gemini)
+    }
+
+    fn usual(dialect: Dialect) -> Self {
+        Self::new(dialect, |question| match question {
+            "errors" => Fate::Errors,
+            "expires" => Fate::Expires,
+            "nothing" => Fate::Nothing,
+            _ => Fate::Says,
         })
+    }
+
+    /// Whether a part can expire alone, and what was answered before a cancellation is given out.
+    pub(super) fn ends_in_parts(&self) -> bool {
+        self.dialect != Dialect::Gemini
     }
 
     pub(super) fn model(&self) -> &'static str {
         match self.dialect {
             Dialect::Anthropic => "anthropic/stub",
             Dialect::Responses => "openai-responses/stub",
+            Dialect::Gemini => "gemini/stub",
             _ => "openai-chat/stub",
         }
     }
@@ -118,6 +132,7 @@ impl Vendor {
         let base = format!("http://127.0.0.1:{}", self.port);
         match self.dialect {
             Dialect::Anthropic => env.var("ANTHROPIC_BASE_URL", base).var("ANTHROPIC_API_KEY", KEY),
+            Dialect::Gemini => env.var("GEMINI_BASE_URL", base).var("GEMINI_API_KEY", KEY),
             _ => env.var("OPENAI_BASE_URL", base + "/v1").var("OPENAI_API_KEY", KEY),
         }
     }
@@ -156,12 +171,13 @@ impl Vendor {
 }
 
 fn answer(dialect: Dialect, state: &mut State, request: &Request, fate: &dyn Fn(&str) -> Fate) -> Answer {
-    let named = format!("{} {}", request.method, request.path);
+    let path = if dialect == Dialect::Gemini { gemini_path(request) } else { request.path.clone() };
+    let named = format!("{} {path}", request.method);
     state.requests.push(named.clone());
-    let key = if dialect == Dialect::Anthropic {
-        ("x-api-key", KEY.to_owned())
-    } else {
-        ("authorization", format!("Bearer {KEY}"))
+    let key = match dialect {
+        Dialect::Anthropic => ("x-api-key", KEY.to_owned()),
+        Dialect::Gemini => ("x-goog-api-key", KEY.to_owned()),
+        _ => ("authorization", format!("Bearer {KEY}")),
     };
     if request.header(key.0) != Some(&key.1) {
         return error(401, "authentication_error", "invalid key");
@@ -175,15 +191,15 @@ fn answer(dialect: Dialect, state: &mut State, request: &Request, fate: &dyn Fn(
         Some((_, false, answer)) => return answer,
         fault => fault.map(|(_, _, answer)| answer),
     };
-    let path: Vec<&str> =
-        request.path.split('?').next().unwrap().trim_start_matches("/v1/").split('/').collect();
+    let path: Vec<&str> = path.split('?').next().unwrap().trim_start_matches("/v1/").split('/').collect();
     let path = path.strip_prefix(&["messages"]).unwrap_or(&path);
     let answered = match (request.method.as_str(), path) {
         ("POST", ["files"]) => upload(dialect, state, request),
         ("POST", ["batches"]) => create(dialect, state, request),
         ("GET", ["batches"]) => {
             let batches = state.batches.iter().rev().filter(|_| state.unlisted == 0);
-            let mut data: Vec<Value> = batches.map(|batch| shown(dialect, batch, state.patience)).collect();
+            let mut data: Vec<Value> =
+                batches.map(|batch| shown(dialect, batch, state.patience, state.end)).collect();
             state.unlisted = state.unlisted.saturating_sub(1);
             if state.list == Listing::Odd {
                 data.push(json!({ "id": 7 }));
@@ -191,14 +207,20 @@ fn answer(dialect: Dialect, state: &mut State, request: &Request, fate: &dyn Fn(
             let is_endless = state.list == Listing::Endless;
             let last = is_endless.then_some("batch_x");
             let has_more = is_endless || state.list == Listing::Cut;
+            if dialect == Dialect::Gemini {
+                let unreachable = if state.list == Listing::Cut { json!(["there"]) } else { json!([]) };
+                let next = last.map(|last| format!("{last}/+=="));
+                let list = json!({ "operations": data, "nextPageToken": next, "unreachable": unreachable });
+                return instead.unwrap_or(ok(&list));
+            }
             ok(&json!({ "data": data, "has_more": has_more, "first_id": null, "last_id": last }))
         }
         ("GET", ["batches", id]) => {
-            let patience = state.patience;
+            let (patience, end) = (state.patience, state.end);
             match state.batches.iter_mut().find(|batch| batch.id == *id) {
                 Some(batch) => {
                     batch.looks += 1;
-                    ok(&shown(dialect, batch, patience))
+                    ok(&shown(dialect, batch, patience, end))
                 }
                 None => error(404, "not_found_error", "no such batch"),
             }
@@ -207,7 +229,8 @@ fn answer(dialect: Dialect, state: &mut State, request: &Request, fate: &dyn Fn(
             let patience = state.patience;
             let batch = state.batches.iter_mut().find(|batch| batch.id == *id).unwrap();
             batch.is_cancelled = true;
-            ok(&shown(dialect, batch, patience))
+            let is_gemini = dialect == Dialect::Gemini;
+            ok(&if is_gemini { json!({}) } else { shown(dialect, batch, patience, None) })
         }
         ("GET", ["batches", _, "results"] | ["files", _, "content"]) if state.is_without_results => {
             error(404, "not_found_error", "no such file")
@@ -224,6 +247,32 @@ fn answer(dialect: Dialect, state: &mut State, request: &Request, fate: &dyn Fn(
         }
     };
     instead.unwrap_or(answered)
+}
+
+/// The address that the same request has at the others.
+fn gemini_path(request: &Request) -> String {
+    let path = request.path.as_str();
+    let plain = |rest: &str| !rest.contains(['/', ':']);
+    if request.method == "POST" {
+        let cancelled = path
+            .strip_prefix("/v1beta/batches/")
+            .and_then(|rest| rest.strip_suffix(":cancel"))
+            .filter(|id| plain(id));
+        return match (path, cancelled) {
+            ("/upload/v1beta/files", _) => "/v1/files".to_owned(),
+            ("/v1beta/models/stub:batchGenerateContent", _) => "/v1/batches".to_owned(),
+            (_, Some(id)) => format!("/v1/batches/{id}/cancel"),
+            _ => path.to_owned(),
+        };
+    }
+    let file = path
+        .strip_prefix("/download/v1beta/files/")
+        .and_then(|rest| rest.strip_suffix(":download?alt=media"));
+    match (file.filter(|file| plain(file)), path.strip_prefix("/v1beta/batches")) {
+        (Some(file), _) => format!("/v1/files/{file}/content"),
+        (None, Some(rest)) => format!("/v1/batches{rest}"),
+        (None, None) => path.to_owned(),
+    }
 }
 
 fn cut(state: &mut State, mut answer: Answer) -> Answer {
@@ -274,20 +323,32 @@ fn check_parts(dialect: Dialect, state: &mut State, request: &Request, parts: &[
 
 fn upload(dialect: Dialect, state: &mut State, request: &Request) -> Answer {
     let kind = request.header("content-type").unwrap_or_default();
-    let Some(boundary) = kind.strip_prefix("multipart/form-data; boundary=") else {
+    let is_gemini = dialect == Dialect::Gemini;
+    let form = if is_gemini { "multipart/related; boundary=" } else { "multipart/form-data; boundary=" };
+    let Some(boundary) = kind.strip_prefix(form) else {
         state.breaches.push(format!("content-type {kind}"));
         return error(400, "invalid_request_error", "not a form");
     };
     let body = String::from_utf8(request.body.clone()).unwrap();
     let sections: Vec<&str> = body.split(&format!("--{boundary}")).collect();
     let [_, purpose, file, end] = sections[..] else { panic!("{} sections", sections.len()) };
-    if !purpose.contains("name=\"purpose\"\r\n\r\nbatch\r\n") || !end.starts_with("--") {
+    let wanted = match is_gemini {
+        true => "\"mimeType\":\"application/jsonl\"}}\r\n",
+        false => "name=\"purpose\"\r\n\r\nbatch\r\n",
+    };
+    if !purpose.ends_with(wanted) || !end.starts_with("--") {
         state.breaches.push(format!("purpose {purpose}"));
+    }
+    if is_gemini && request.header("x-goog-upload-protocol") != Some("multipart") {
+        state.breaches.push("no protocol of the upload".to_owned());
     }
     let (_, lines) = file.split_once("\r\n\r\n").unwrap();
     let target = if dialect == Dialect::Responses { "/v1/responses" } else { "/v1/chat/completions" };
     let part = |line: &str| {
         let mut line: Value = serde_json::from_str(line).unwrap();
+        if is_gemini {
+            return (line["key"].as_str().unwrap().to_owned(), line["request"].take());
+        }
         assert_eq!((&line["method"], &line["url"]), (&json!("POST"), &json!(target)));
         (line["custom_id"].as_str().unwrap().to_owned(), line["body"].take())
     };
@@ -295,6 +356,11 @@ fn upload(dialect: Dialect, state: &mut State, request: &Request) -> Answer {
     check_parts(dialect, state, request, &parts);
     let id = format!("file-{}", state.files.len());
     state.files.insert(id.clone(), parts);
+    if is_gemini {
+        return ok(
+            &json!({ "file": { "name": format!("files/{id}"), "state": "ACTIVE", "sizeBytes": "1" } }),
+        );
+    }
     ok(&json!({ "id": id, "object": "file", "purpose": "batch" }))
 }
 
@@ -305,6 +371,13 @@ fn create(dialect: Dialect, state: &mut State, request: &Request) -> Answer {
         let parts: Vec<_> = body["requests"].as_array_mut().unwrap().iter_mut().map(part).collect();
         check_parts(dialect, state, request, &parts);
         (parts, None)
+    } else if dialect == Dialect::Gemini {
+        let batch = &body["batch"];
+        let file = batch["inputConfig"]["fileName"].as_str().unwrap_or_default();
+        let Some(parts) = file.strip_prefix("files/").and_then(|file| state.files.get(file)) else {
+            return error(400, "INVALID_ARGUMENT", "no file");
+        };
+        (parts.clone(), batch["displayName"].as_str().map(str::to_owned))
     } else {
         let file = body["input_file_id"].as_str().unwrap_or_default();
         let Some(parts) = state.files.get(file) else {
@@ -317,14 +390,39 @@ fn create(dialect: Dialect, state: &mut State, request: &Request) -> Answer {
     };
     let id = format!("batch_{}", state.batches.len());
     let batch = Batch { id, mark, parts, looks: 0, is_cancelled: false };
-    let answer = ok(&shown(dialect, &batch, 1));
+    let answer = ok(&shown(dialect, &batch, 1, None));
     state.batches.push(batch);
     answer
 }
 
-fn shown(dialect: Dialect, batch: &Batch, patience: usize) -> Value {
+/// A batch of Gemini is a long-running operation, whose numbers are texts.
+fn shown_by_gemini(batch: &Batch, has_ended: bool, end: Option<&str>) -> Value {
+    let all = batch.parts.len();
+    let pending = if has_ended { 0 } else { all };
+    let stats = json!({ "requestCount": all.to_string(), "successfulRequestCount": (all - pending).to_string(),
+        "pendingRequestCount": pending.to_string() });
+    let end = if batch.is_cancelled { Some("CANCELLED") } else { end };
+    let state = if has_ended { end.unwrap_or("SUCCEEDED") } else { "RUNNING" };
+    let state = format!("BATCH_STATE_{state}");
+    let metadata = json!({ "@type": "type.googleapis.com/GenerateContentBatch", "model": "models/stub",
+        "displayName": batch.mark, "state": state, "batchStats": stats, "createTime": "2020-01-01T00:00:00.5Z" });
+    let mut shown = json!({ "name": format!("batches/{}", batch.id), "metadata": metadata });
+    if has_ended {
+        shown["done"] = json!(true);
+        match end {
+            Some(end) => shown["error"] = json!({ "code": 13, "message": format!("the batch is {end}") }),
+            None => shown["response"] = json!({ "responsesFile": format!("files/out-{}", batch.id) }),
+        }
+    }
+    shown
+}
+
+fn shown(dialect: Dialect, batch: &Batch, patience: usize, end: Option<&str>) -> Value {
     let has_ended = batch.is_cancelled || batch.looks > patience;
     let all = batch.parts.len();
+    if dialect == Dialect::Gemini {
+        return shown_by_gemini(batch, has_ended, end);
+    }
     if dialect == Dialect::Anthropic {
         let ended = if has_ended { all } else { 0 };
         return json!({
@@ -374,6 +472,12 @@ fn results(
                 _ => json!({ "type": "succeeded", "message": reply(dialect, &question) }),
             };
             json!({ "custom_id": id, "result": result })
+        } else if dialect == Dialect::Gemini {
+            match fate {
+                Fate::Errors => json!({ "key": id, "error": { "code": 3, "message": "bad part" } }),
+                Fate::Expires => json!({ "key": id, "error": { "code": 8, "message": "quota" } }),
+                _ => json!({ "response": reply(dialect, &question), "key": id }),
+            }
         } else {
             let response = |status: u16, body: Value| json!({ "status_code": status, "request_id": "req_1", "body": body });
             let (response, error) = match fate {
@@ -395,8 +499,9 @@ fn results(
 
 /// The last words of the user.
 fn question(body: &Value) -> String {
-    let messages = body["messages"].as_array().or(body["input"].as_array()).unwrap();
-    let content = &messages.last().unwrap()["content"];
+    let messages = ["messages", "input", "contents"].iter().find_map(|key| body[*key].as_array()).unwrap();
+    let message = messages.last().unwrap();
+    let content = message.get("content").unwrap_or(&message["parts"]);
     let last = content.as_array().and_then(|blocks| blocks.last());
     let text = content.as_str().or(last.and_then(|block| block["text"].as_str()));
     text.unwrap_or_else(|| panic!("{body}")).to_owned()
@@ -414,6 +519,11 @@ fn reply(dialect: Dialect, text: &str) -> Value {
             "output": [{ "id": "msg_1", "type": "message", "role": "assistant", "status": "completed",
                 "content": [{ "type": "output_text", "text": text, "annotations": [] }] }],
             "usage": { "input_tokens": 10, "output_tokens": 5, "total_tokens": 15 },
+        }),
+        Dialect::Gemini => json!({
+            "candidates": [{ "content": { "role": "model", "parts": [{ "text": text }] }, "finishReason": "STOP", "index": 0 }],
+            "modelVersion": "stub", "responseId": "response-1",
+            "usageMetadata": { "promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15 },
         }),
         _ => json!({
             "id": "c", "object": "chat.completion", "created": 1, "model": "stub",
