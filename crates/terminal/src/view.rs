@@ -72,6 +72,8 @@ pub struct TerminalView {
     mode: OnceLock<ModeSwitch>,
     /// When the person is called; never where it is not set.
     notify: OnceLock<Notify>,
+    /// The title of the terminal.
+    title: OnceLock<String>,
     /// Held for a question together with its answer.
     floor: tokio::sync::Mutex<()>,
     state: Mutex<State>,
@@ -153,6 +155,7 @@ impl TerminalView {
             turn: Mutex::default(),
             mode: OnceLock::new(),
             notify: OnceLock::new(),
+            title: OnceLock::new(),
             floor: tokio::sync::Mutex::default(),
             state: Mutex::default(),
         }

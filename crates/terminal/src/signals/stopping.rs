@@ -48,9 +48,11 @@ fn aside(hooks: &Hooks) -> Option<Sender<()>> {
     let thread = std::thread::Builder::new();
     let begun = thread.spawn(move || {
         draws.leave();
+        draws.restore_title();
         let _ = left.send(());
         // Only ever ends by an error: the other end is gone.
         let _: Result<(), _> = until.recv();
+        draws.set_title();
         draws.come_back(false);
     });
     begun.ok()?;

@@ -47,10 +47,19 @@ impl TerminalView {
 
     /// Sets the title of the terminal until the end.
     pub(crate) fn name(&self, directory: &str) {
+        let between = if self.style().unicode { "·" } else { "-" };
+        let _ = self.title.set(format!("converse {between} {directory}"));
+        self.set_title();
+    }
+
+    /// Sets the title again, if there is one.
+    pub(crate) fn set_title(&self) {
         let Output { surface, style, .. } = self.output();
-        if style.live && !self.modes.titled(true) {
-            let between = if style.unicode { "·" } else { "-" };
-            let _ = surface.write(&titled(&format!("converse {between} {directory}")));
+        if let Some(title) = self.title.get()
+            && style.live
+            && !self.modes.titled(true)
+        {
+            let _ = surface.write(&titled(title));
         }
     }
 

@@ -96,3 +96,22 @@ fn the_title_names_the_directory_and_is_restored() {
     person.until("the end", |person| person.raw().contains("\x1b[23;2t"));
     assert_eq!(person.ends().code, 0);
 }
+
+#[test]
+fn a_program_that_is_suspended_gives_the_title_back() {
+    let provider = Provider::chat([] as [Line; 0]);
+    let env = provider.env(TestEnv::new());
+    let mut person = Person::at_a_shell(&env);
+    person.starts(&format!("-m {} --no-tools", provider.model()));
+    for round in 1..=2 {
+        let titles = |person: &Person, sequence: &str| person.raw().matches(sequence).count();
+        person.until("the title", |person| titles(person, "\x1b[22;2t\x1b]2;converse · work\x07") == round);
+        assert_eq!(titles(&person, "\x1b[23;2t"), round - 1);
+        person.presses(Key::Ctrl('z'));
+        person.until("the shell", |person| person.screen().ends_with("shell>"));
+        assert_eq!(titles(&person, "\x1b[23;2t"), round, "{:?}", person.raw());
+        person.types("clear; fg\n");
+        person.is_back();
+    }
+    person.leaves_both();
+}
