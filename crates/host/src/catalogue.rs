@@ -267,6 +267,13 @@ impl Catalogue {
         self.notes.iter().map(|note| format!("warning: {note}")).collect()
     }
 
+    /// For a run that takes no instructions: says nothing about a project that has nothing else.
+    pub fn leave_out_instructions(&mut self) {
+        if !self.has_more_than_instructions() {
+            self.notes.clear();
+        }
+    }
+
     /// Returns whether something of the project is inactive until the project is trusted, in a run that takes instructions or
     /// not.
     pub fn holds_back(&self, takes_instructions: bool) -> bool {

@@ -214,11 +214,20 @@ impl Run<'_> {
 
     /// Returns the ensembles, checked as far as this run uses them; problems elsewhere are one line each. `said` may name
     /// servers.
-    fn catalogue(&self, settings: &Settings, said: &UserInput) -> Result<Catalogue, Failure> {
+    fn catalogue(
+        &self,
+        settings: &Settings,
+        said: &UserInput,
+        is_instructed: bool,
+    ) -> Result<Catalogue, Failure> {
         let servers = || said.servers().into_iter().map(str::to_owned);
         let named = settings.ensembles.as_ref();
         let named: Option<Vec<_>> = named.map(|named| named.iter().cloned().chain(servers()).collect());
-        let catalogue = Catalogue::find_for_question(self.world, &self.options.directories, named.as_deref());
+        let mut catalogue =
+            Catalogue::find_for_question(self.world, &self.options.directories, named.as_deref());
+        if !is_instructed {
+            catalogue.leave_out_instructions();
+        }
         catalogue.select(settings.ensembles.as_deref())?;
         self.console.warn_all(catalogue.lines_for(settings.ensembles.as_deref()));
         self.console.context.set_mode(self.options.mode, &catalogue, self.world);

@@ -129,6 +129,26 @@ fn trust_is_not_asked_for_instructions_that_are_left_out() {
 }
 
 #[test]
+fn a_change_of_instructions_that_are_left_out_is_not_told() {
+    let provider = answers(4);
+    let env = provider.env(TestEnv::new());
+    env.write("work/AGENTS.md", "Use tabs.");
+    trust(&env, "work");
+    ask(&env, "work", &[], &provider);
+    env.write("work/AGENTS.md", "Use tabz.");
+    let ran = ask(&env, "work", &["-c", "--no-instructions"], &provider);
+    assert!(!ran.stderr.contains("AGENTS") && !ran.stderr.contains("trust"), "{}", ran.stderr);
+    let mut screen = Screen::run(&env, &["-c", "-m", provider.model(), "--no-tools", "--no-instructions"]);
+    screen.says("hello");
+    screen.shows("hello\n\nYes.");
+    let shown = screen.text();
+    assert!(!shown.contains("AGENTS") && !shown.contains("trust"), "{shown}");
+    screen.says("/quit");
+    assert_eq!(screen.ends(), 0);
+    assert!(ask(&env, "work", &["-c"], &provider).stderr.contains("AGENTS.md"));
+}
+
+#[test]
 fn a_session_goes_on_with_the_instructions_of_now_and_no_others() {
     let provider = answers(5);
     let env = provider.env(TestEnv::new());

@@ -59,7 +59,7 @@ pub fn run(mut options: TurnOptions, console: &Console, world: &World) -> Result
     let (files, _) = Files::read(world).checked()?;
     console.context.redactor.learn(model::keys(&files, world)?);
     console.warn_all(console.context.cassette.load(&options, &console.context.redactor, world)?);
-    let (catalogue, is_told) =
+    let (mut catalogue, is_told) =
         beginning.catalogue(&options, settings::takes_instructions(&options, &files))?;
     // Read again: the project's settings count only if the user trusts them by now.
     let (files, warnings) = Files::read(world).checked()?;
@@ -78,6 +78,8 @@ pub fn run(mut options: TurnOptions, console: &Console, world: &World) -> Result
             hidden.map(|own| format!("`/{}` is a command of converse; {} is not used", own.name, own.path));
         let warnings = hidden.chain(options.instructions.warnings.iter().cloned());
         console.warn_all(warnings.map(|told| format!("warning: {}", safe_line(&told, WARNING))));
+    } else {
+        catalogue.leave_out_instructions();
     }
     let settings = Settings::resolve(&options, None, None, &files, session_model.as_deref(), world)?;
     require_key(&settings)?;

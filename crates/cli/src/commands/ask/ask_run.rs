@@ -88,7 +88,7 @@ impl<'a> AskRun<'a> {
         &self,
         candidates: &mut [Candidate],
     ) -> Result<(Catalogue, Instructions), Failure> {
-        let catalogue = self.run.catalogue(common(candidates)?, &self.said)?;
+        let catalogue = self.run.catalogue(common(candidates)?, &self.said, self.is_instructed)?;
         if !self.is_instructed {
             return Ok((catalogue, Instructions::default()));
         }
