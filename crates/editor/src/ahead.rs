@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use converse_text::clusters;
 
-use crate::entry::{is_continued, is_open, runs};
+use crate::Meaning;
+use crate::entry::{is_continued, is_open};
 use crate::focus::{FOCUS_GAINED, FOCUS_LOST, Focus};
 
 /// Bytes of all that waits, a paste of several lines counting twice; what is typed beyond it is lost.
@@ -69,6 +70,7 @@ pub struct TypedAhead {
     focus: Focus,
     /// The last bytes are more than one Enter.
     at_once: bool,
+    meaning: Meaning,
 }
 
 enum Key {
@@ -82,12 +84,18 @@ enum Key {
     Text(String),
     Paste(String),
     Switch,
+    Picture,
     /// No key: the terminal gained or lost the focus.
     Focus(bool),
     Other,
 }
 
 impl TypedAhead {
+    /// What entries mean from now on.
+    pub fn follows(&mut self, meaning: Meaning) {
+        self.meaning = meaning;
+    }
+
     /// Takes in what the keyboard sent by now. Returns whether Esc was pressed.
     pub fn hears(&mut self, bytes: &[u8], now: Instant) -> bool {
         if bytes.is_empty() {
@@ -209,6 +217,7 @@ impl TypedAhead {
         match key {
             Key::Escape | Key::Focus(_) | Key::Other => {}
             Key::Switch => self.switches += 1,
+            Key::Picture => (self.meaning.picture)(),
             Key::Newline => {
                 self.gains("\n");
             }
@@ -239,7 +248,7 @@ impl TypedAhead {
             }
             Key::Enter if self.line.text.trim().is_empty() => self.line = Draft::default(),
             // As pasted text comes in a terminal that does not bracket it.
-            Key::Enter if self.at_once && runs(&self.line.text) => {
+            Key::Enter if self.at_once && (self.meaning.acts)(&self.line.text) => {
                 self.gains("\n");
             }
             Key::Enter => {
@@ -265,6 +274,7 @@ impl TypedAhead {
 
     /// A paste of several lines is kept as it was, too.
     fn gains_paste(&mut self, text: String) {
+        let text = (self.meaning.pasted)(&text).unwrap_or(text);
         let of_lines = text.contains('\n');
         let fits = !of_lines || self.has_room(2 * text.len());
         if fits && self.gains(&text) && of_lines {
@@ -292,6 +302,7 @@ fn key(bytes: &[u8]) -> Option<(Key, usize)> {
         0x04 => of_one(Key::End),
         0x7f | 0x08 => of_one(Key::Backspace),
         0x15 => of_one(Key::ClearsLine),
+        0x16 => of_one(Key::Picture),
         0x17 => of_one(Key::ClearsWord),
         0..0x20 => of_one(Key::Other),
         _ => text(bytes),
@@ -403,6 +414,8 @@ fn text(bytes: &[u8]) -> Option<(Key, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     const SOON: Duration = Duration::from_millis(20);
@@ -629,6 +642,20 @@ mod tests {
         }
     }
 
+    fn meaning() -> Meaning {
+        let pasted = |text: &str| (text == "/a.png").then(|| "[a picture]".to_owned());
+        Meaning { acts: |entry| entry.starts_with('!'), pasted: Arc::new(pasted), picture: Arc::new(|| {}) }
+    }
+
+    #[test]
+    fn a_dropped_file_stands_in_the_entry() {
+        let mut typed = Typist::new();
+        typed.typed.follows(meaning());
+        typed.hears(b"see \x1b[200~/a.png\x1b[201~!\r\x1b[200~/b.png\x1b[201~");
+        let drafts = (typed.next(), typed.next());
+        assert_eq!(drafts, (Some(draft("see [a picture]!", true)), Some(draft("/b.png", false))));
+    }
+
     #[test]
     fn a_command_that_comes_at_once_with_its_enter_waits_for_another() {
         for (keys, text) in [
@@ -638,6 +665,7 @@ mod tests {
             (&[b"!ls"], "!ls"),
         ] {
             let mut typed = Typist::new();
+            typed.typed.follows(meaning());
             for keys in keys {
                 typed.hears(keys);
             }
@@ -646,6 +674,7 @@ mod tests {
             assert_eq!(typed.next(), Some(draft(text, true)));
         }
         let mut typed = Typist::new();
+        typed.typed.follows(meaning());
         typed.hears(b"one\r!ls\r");
         assert_eq!((typed.next(), typed.next()), (Some(draft("one", true)), Some(draft("!ls\n", false))));
     }

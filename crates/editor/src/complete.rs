@@ -47,4 +47,6 @@ pub enum Nature {
     Unknown,
     /// A file that exists.
     File,
+    /// The mark of a picture, which one key removes as a whole.
+    Picture,
 }

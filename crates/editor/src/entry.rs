@@ -4,6 +4,7 @@
 //! the next `"""` closes. Both are for the editor and not part of the entry. A pasted block keeps its backslashes,
 //! since it is likely a script.
 
+use converse_text::clusters;
 use parking_lot::Mutex;
 
 use crate::Safe;
@@ -48,6 +49,8 @@ struct State {
     hints: bool,
     /// The line and the byte that the cursor is at, as they are drawn next.
     line: (String, usize),
+    /// No key since then has changed them in a way that is not known.
+    is_current: bool,
     /// The earlier entry that was found last.
     found: String,
     /// What is on the screen, and whether the terminal has changed its size since.
@@ -66,13 +69,36 @@ impl Typing {
         *state = State { has_cut: state.has_cut, follows: state.follows, ..State::default() };
     }
 
-    /// The line as it is now. `has_more`: more keys have come.
-    pub(crate) fn is_seen(&self, line: &str, cursor: usize, has_more: fn() -> bool) {
+    /// The line as it is now. `acts`: it would do more than send words. `has_more`: more keys have come.
+    pub(crate) fn is_seen(&self, line: &str, cursor: usize, acts: bool, has_more: fn() -> bool) {
         let mut state = self.0.lock();
-        state.line = (line.to_owned(), cursor);
-        (state.has_new, state.follows) = (false, (state.follows || runs(line)) && has_more());
+        (state.line, state.is_current) = ((line.to_owned(), cursor), true);
+        (state.has_new, state.follows) = (false, (state.follows || acts) && has_more());
         (state.has_text, state.searches) = (!line.is_empty(), false);
         state.was_used |= state.has_text;
+    }
+
+    /// A key comes. Returns whether the line is known, which it is not any more.
+    pub(crate) fn is_known(&self) -> bool {
+        std::mem::take(&mut self.0.lock().is_current)
+    }
+
+    /// A key removes what is before the cursor of the line that is known, or behind it. Returns the number of characters:
+    /// several if one of the stretches of bytes ends there, which are removed as a whole.
+    pub(crate) fn removes(
+        &self,
+        is_before: bool,
+        wholes: impl Fn(&str) -> Vec<(usize, usize)>,
+    ) -> Option<usize> {
+        let mut state = self.0.lock();
+        let (line, cursor) = &mut state.line;
+        let is_at = |(from, to): &(usize, usize)| *cursor == if is_before { *to } else { *from };
+        let (from, to) = wholes(line).into_iter().find(is_at)?;
+        let count = clusters(line.get(from..to)?, usize::MAX).count();
+        line.replace_range(from..to, "");
+        *cursor = from;
+        state.is_current = true;
+        Some(count)
     }
 
     /// A Ctrl-C: what is put into the line from now on belongs to the next one.
@@ -244,11 +270,6 @@ impl Typing {
 /// Returns whether the line has the character only for what stands for another.
 pub fn is_reserved(c: char) -> bool {
     matches!(c, TAB | MARK)
-}
-
-/// Returns whether the entry runs a command: `!…`. Two of them are text. Who pastes it does not mean to run it.
-pub(crate) fn runs(text: &str) -> bool {
-    text.trim_start().strip_prefix('!').is_some_and(|rest| !rest.starts_with('!'))
 }
 
 /// Returns the text as a paste, if it has several lines.
@@ -427,8 +448,8 @@ mod tests {
     #[test]
     fn an_enter_among_other_keys_is_not_the_users() {
         let typing = Typing::default();
-        let seen = |has_more: fn() -> bool| typing.is_seen("", 0, has_more);
-        typing.is_seen("!ls", 0, || true);
+        let seen = |has_more: fn() -> bool| typing.is_seen("", 0, false, has_more);
+        typing.is_seen("!ls", 0, true, || true);
         assert!(typing.enters(false));
         assert!(!typing.enters(false));
         typing.gains("x", false);
@@ -443,11 +464,23 @@ mod tests {
         assert!(typing.enters(true));
         seen(|| false);
         assert!(!typing.enters(false), "others have read the rest");
-        for (text, is_run) in
-            [("!ls", true), (" !ls\nmore", true), ("!!ls", false), ("ls!", false), ("", false)]
-        {
-            assert_eq!(runs(text), is_run, "{text}");
-        }
+    }
+
+    #[test]
+    fn a_whole_is_removed_by_one_key_where_the_line_is_known() {
+        let typing = Typing::default();
+        typing.is_seen("see [a é] [b]!", 10, false, || false);
+        assert!(typing.is_known() && !typing.is_known(), "until it is drawn again");
+        let wholes = |line: &str| {
+            let at = |whole: &str| line.find(whole).map(|from| (from, from + whole.len()));
+            ["[a é]", "[b]"].into_iter().filter_map(at).collect::<Vec<_>>()
+        };
+        assert_eq!(typing.removes(false, wholes), None, "a space is behind the cursor");
+        assert_eq!(typing.removes(true, wholes), Some(5));
+        assert!(typing.is_known());
+        assert_eq!(typing.removes(true, wholes), None, "another space is before it");
+        typing.is_seen("[b]!", 0, false, || false);
+        assert_eq!((typing.removes(true, wholes), typing.removes(false, wholes)), (None, Some(3)));
     }
 
     #[test]
@@ -528,11 +561,11 @@ mod tests {
         assert!(!typing.has_something());
         typing.gains("a", false);
         assert!(typing.has_something());
-        typing.is_seen("", 0, || false);
+        typing.is_seen("", 0, false, || false);
         assert!(!typing.has_something());
         typing.searches("", true);
         assert!(typing.has_something());
-        typing.is_seen("", 0, || false);
+        typing.is_seen("", 0, false, || false);
         assert!(!typing.has_something());
     }
 }

@@ -54,6 +54,11 @@ impl Handover {
         Some(HandoverGuard(held))
     }
 
+    /// Returns whether the terminal was requested from the reader.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.place.lock().asked.is_some()
+    }
+
     /// Notes that a line is being read.
     pub(crate) fn begins(&self) {
         self.place.lock().reads = true;

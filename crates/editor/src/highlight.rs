@@ -11,17 +11,18 @@ use crate::entry::Typing;
 use crate::terminal::has_more_keys;
 
 /// Longer entries are pasted text: nothing in them is looked at.
-const LONGEST: usize = 4096;
+pub(crate) const LONGEST: usize = 4096;
 
 pub(crate) struct Colours {
     pub(crate) complete: Arc<dyn Complete>,
     pub(crate) safe: Safe,
     pub(crate) typing: Arc<Typing>,
+    pub(crate) acts: fn(&str) -> bool,
 }
 
 impl Highlighter for Colours {
     fn highlight(&self, line: &str, cursor: usize) -> StyledText {
-        self.typing.is_seen(line, cursor, has_more_keys);
+        self.typing.is_seen(line, cursor, (self.acts)(line), has_more_keys);
         let mut text = StyledText::new();
         text.push((Default::default(), replaced(line, self.safe).into_owned()));
         let marks = if line.len() > LONGEST { Vec::new() } else { self.complete.marks(line) };
@@ -30,6 +31,7 @@ impl Highlighter for Colours {
                 Nature::Command => Color::Cyan.normal(),
                 Nature::Unknown => Color::Red.normal(),
                 Nature::File => Color::Default.underline(),
+                Nature::Picture => Color::Green.normal(),
             };
             text.style_range(mark.from, mark.to, style);
         }

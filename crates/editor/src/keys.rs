@@ -8,8 +8,10 @@ use reedline::{
     default_vi_normal_keybindings, default_vi_visual_keybindings,
 };
 
-use crate::Safe;
+use crate::Setup;
+use crate::complete::Nature;
 use crate::entry::{Typing, shown};
+use crate::highlight::LONGEST;
 use crate::menu::MENU;
 
 /// What the editor is asked to do that reedline does not.
@@ -17,22 +19,25 @@ pub(crate) const EDIT: &str = "edit";
 pub(crate) const SUSPEND: &str = "suspend";
 pub(crate) const BACK: &str = "back";
 pub(crate) const SWITCH: &str = "switch";
+pub(crate) const PICTURE: &str = "picture";
 /// The first half of Ctrl-X Ctrl-E; never leaves this module.
 const CHORD: &str = "chord";
 
 /// Keys of emacs or vi with ours over them; what they put into the line is made harmless.
 pub(crate) struct Guarded {
     inner: Box<dyn EditMode>,
-    safe: Safe,
+    setup: Arc<Setup>,
     typing: Arc<Typing>,
     is_chord: bool,
+    /// The line is known to which a key comes.
+    is_known: bool,
     /// Of the terminal, as it was said last.
     size: (u16, u16),
 }
 
 impl Guarded {
-    pub(crate) fn new(vi: bool, safe: Safe, typing: Arc<Typing>) -> Self {
-        let inner: Box<dyn EditMode> = match vi {
+    pub(crate) fn new(setup: Arc<Setup>, typing: Arc<Typing>) -> Self {
+        let inner: Box<dyn EditMode> = match setup.vi {
             true => {
                 let mut visual = with_ours(default_vi_visual_keybindings());
                 // It would switch the mode by an event, which a guard cannot hand on; `d` and `x` do the same.
@@ -42,12 +47,37 @@ impl Guarded {
             }
             false => Box::new(Emacs::new(with_ours(default_emacs_keybindings()))),
         };
-        Self { inner, safe, typing, is_chord: false, size: (0, 0) }
+        Self { inner, setup, typing, is_chord: false, is_known: false, size: (0, 0) }
+    }
+
+    /// The commands that remove the mark of a picture beside the cursor, if this would remove a part of it.
+    fn of_whole(&self, command: &EditCommand) -> Option<Vec<EditCommand>> {
+        let (is_before, each) = match command {
+            EditCommand::Backspace | EditCommand::BackspaceWord | EditCommand::CutWordLeft => {
+                (true, EditCommand::Backspace)
+            }
+            EditCommand::Delete | EditCommand::DeleteWord | EditCommand::CutWordRight => {
+                (false, EditCommand::Delete)
+            }
+            _ => return None,
+        };
+        let marks = |line: &str| {
+            let marks = if line.len() > LONGEST { Vec::new() } else { self.setup.complete.marks(line) };
+            marks
+                .into_iter()
+                .filter(|mark| mark.nature == Nature::Picture)
+                .map(|mark| (mark.from, mark.to))
+                .collect()
+        };
+        let count = self.is_known.then(|| self.typing.removes(is_before, marks)).flatten()?;
+        Some(vec![each; count])
     }
 
     fn guarded(&self, command: EditCommand) -> EditCommand {
         let (text, is_pasted) = match &command {
-            EditCommand::InsertString(text) => (text.clone(), true),
+            EditCommand::InsertString(text) => {
+                ((self.setup.meaning.pasted)(text).unwrap_or_else(|| text.clone()), true)
+            }
             EditCommand::InsertChar(c) | EditCommand::ReplaceChar(c) => (c.to_string(), false),
             EditCommand::PasteCutBufferBefore
             | EditCommand::PasteCutBufferAfter
@@ -62,12 +92,16 @@ impl Guarded {
                 return command;
             }
         };
-        let kept = shown(&text, self.safe);
+        let kept = shown(&text, self.setup.safe);
         if is_pasted {
             self.typing.pastes_in(&kept);
         }
         self.typing.gains(&kept, is_pasted);
-        if kept == text { command } else { EditCommand::InsertString(kept) }
+        match command {
+            EditCommand::InsertString(_) => EditCommand::InsertString(kept),
+            command if kept == text => command,
+            _ => EditCommand::InsertString(kept),
+        }
     }
 
     /// Those within others too: vi makes one event of several.
@@ -76,7 +110,9 @@ impl Guarded {
             |events: Vec<ReedlineEvent>| events.into_iter().map(|event| self.guarded_event(event)).collect();
         match event {
             ReedlineEvent::Edit(commands) => {
-                ReedlineEvent::Edit(commands.into_iter().map(|command| self.guarded(command)).collect())
+                let guarded =
+                    |command| self.of_whole(&command).unwrap_or_else(|| vec![self.guarded(command)]);
+                ReedlineEvent::Edit(commands.into_iter().flat_map(guarded).collect())
             }
             ReedlineEvent::Multiple(events) => ReedlineEvent::Multiple(all(events)),
             ReedlineEvent::UntilFound(events) => ReedlineEvent::UntilFound(all(events)),
@@ -112,6 +148,7 @@ impl Guarded {
 
 impl EditMode for Guarded {
     fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
+        self.is_known = self.typing.is_known();
         match self.parsed(event) {
             ReedlineEvent::Resize(columns, rows) => {
                 self.typing.resizes();
@@ -164,6 +201,7 @@ fn with_ours(mut keys: Keybindings) -> Keybindings {
         ('j', newline()),
         ('e', line_end()),
         ('o', host(EDIT)),
+        ('v', host(PICTURE)),
         ('x', host(CHORD)),
         ('z', host(SUSPEND)),
         // Ctrl-_, as a terminal sends it.

@@ -25,6 +25,7 @@ mod handover;
 mod highlight;
 mod hints;
 mod history;
+mod inserted;
 mod keys;
 mod line_editor;
 mod menu;
@@ -48,6 +49,7 @@ pub use focus::{
     FOCUS_REPORTED, FOCUS_UNREPORTED, Focus, TITLE_RESTORED, notification, titled, without_reports,
 };
 pub use handover::{Handover, HandoverGuard};
+pub use inserted::Inserted;
 pub use line_editor::Editor;
 pub use outer::{edited, paged};
 pub use prompt::Prompt;
@@ -88,6 +90,30 @@ pub type Safe = fn(&str) -> Cow<'_, str>;
 /// Cleans text for storage, by removing what must not be in a file.
 pub type Clean = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
+/// What the program makes of entries, for [`Setup`] and [`TypedAhead`].
+#[derive(Clone)]
+pub struct Meaning {
+    /// Returns whether an entry does more than send words. One that comes at once with its Enter, as pasted text does in a
+    /// terminal that does not bracket it, waits for another Enter.
+    pub acts: fn(&str) -> bool,
+    /// Returns what stands in the line for a paste; `None`: the paste itself. Looks at files, but never waits.
+    pub pasted: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    /// Called when Ctrl-V is pressed. Must not wait.
+    pub picture: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Default for Meaning {
+    fn default() -> Self {
+        Self { acts: |_| false, pasted: Arc::new(|_| None), picture: Arc::new(|| {}) }
+    }
+}
+
+impl fmt::Debug for Meaning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Meaning").finish_non_exhaustive()
+    }
+}
+
 /// What an editor needs to know of its surroundings.
 #[derive(Clone)]
 pub struct Setup {
@@ -115,6 +141,9 @@ pub struct Setup {
     /// Returns a word for the prompt, behind the name; empty for none.
     pub status: Arc<dyn Fn() -> String + Send + Sync>,
     pub complete: Arc<dyn Complete>,
+    pub meaning: Meaning,
+    /// What comes into the line without a key.
+    pub inserted: Inserted,
     /// For everything that is pasted, recalled, suggested or comes back from an editor.
     pub safe: Safe,
     /// For everything that goes into the history.

@@ -59,6 +59,7 @@ impl Editor {
         let (stop, typing) = (Arc::<AtomicBool>::default(), Arc::<Typing>::default());
         let (setup, handover) = (Arc::new(setup), Handover::new(Arc::clone(&stop)));
         let above = Above::default();
+        setup.inserted.stops(&stop);
         let clean = Arc::clone(&setup.clean);
         let (history, note) = match draws {
             true => Kept::open(setup.history.as_deref(), Arc::clone(&typing), setup.safe, clean),
@@ -76,8 +77,9 @@ impl Editor {
         });
         let asks = Arc::clone(&setup.asks);
         let status = Arc::clone(&setup.status);
+        let (safe, acts) = (setup.safe, setup.meaning.acts);
         let plain =
-            Plain { safe: setup.safe, asks, status, above: above.clone(), ahead: Vec::new(), follows: false };
+            Plain { safe, asks, status, acts, above: above.clone(), ahead: Vec::new(), follows: false };
         let reader = Reader {
             rich,
             plain,

@@ -13,7 +13,7 @@ use rustix::termios::{
 };
 
 use crate::above::Above;
-use crate::entry::{is_continued, is_open, joined, runs, unfenced};
+use crate::entry::{is_continued, is_open, joined, unfenced};
 use crate::prompt::Prompt;
 use crate::rich::Outcome;
 use crate::terminal::{columns, says, waits, without_keys};
@@ -28,6 +28,7 @@ pub(crate) struct Plain {
     pub(crate) safe: Safe,
     pub(crate) asks: Arc<dyn Fn() + Send + Sync>,
     pub(crate) status: Arc<dyn Fn() -> String + Send + Sync>,
+    pub(crate) acts: fn(&str) -> bool,
     pub(crate) above: Above,
     /// Read and not used: a pipe gives what it has.
     pub(crate) ahead: Vec<u8>,
@@ -86,7 +87,7 @@ impl Plain {
                     entry.push_str(&line);
                     let has_more = modes.0.is_some() && (!self.ahead.is_empty() || waits(Duration::ZERO));
                     let is_held =
-                        (std::mem::replace(&mut self.follows, has_more) || has_more) && runs(&entry);
+                        (std::mem::replace(&mut self.follows, has_more) || has_more) && (self.acts)(&entry);
                     if !(is_continued(&entry) || is_open(&entry) || is_held) || entry.len() > LONGEST {
                         return Ok(meant(&entry));
                     }

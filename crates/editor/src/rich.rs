@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use reedline::{EditCommand, History as _, Reedline, Signal, ValidationResult, Validator};
 
 use crate::above::Above;
-use crate::entry::{Typing, one_paste, runs, shown};
+use crate::entry::{Typing, one_paste, shown};
 use crate::handover::Handover;
 use crate::highlight::Colours;
 use crate::hints::Hints;
 use crate::history::Kept;
-use crate::keys::{BACK, EDIT, Guarded, SUSPEND, SWITCH};
+use crate::keys::{BACK, EDIT, Guarded, PICTURE, SUSPEND, SWITCH};
 use crate::menu::{Offers, menu};
 use crate::outer;
 use crate::prompt::{Prompt, Shown};
@@ -66,6 +66,10 @@ impl Rich {
         let prompt = Shown { prompt: prompt.clone(), status, ascii, safe, typing, asks, above };
         self.begins(line, before.map_or("", |before| &before.text));
         self.typing.holds(before.map_or(&[], |before| &before.pastes));
+        let is_sent = before.is_some_and(|before| before.is_sent);
+        if !is_sent {
+            self.inserts(line);
+        }
         let mut after_keys = false;
         loop {
             match line.read_line(&prompt)? {
@@ -83,7 +87,15 @@ impl Rich {
                     return Ok(Outcome::Read(Read::Interrupted { after_keys }));
                 }
                 Signal::CtrlD => return Ok(Outcome::Read(Read::End)),
-                Signal::ExternalBreak(text) => return Ok(Outcome::Stopped(self.draft(&text))),
+                Signal::ExternalBreak(_) => {
+                    let is_for_text = self.setup.inserted.is_there() && !self.handover.is_asked();
+                    if !is_sent {
+                        self.inserts(line);
+                    }
+                    if !is_for_text {
+                        return Ok(Outcome::Stopped(self.draft(line.current_buffer_contents())));
+                    }
+                }
                 Signal::HostCommand(what) if what == EDIT => {
                     // A request to stop the program now stops the other editor.
                     self.handover.leaves();
@@ -93,6 +105,7 @@ impl Rich {
                     self.handover.begins();
                 }
                 Signal::HostCommand(what) if what == SWITCH => (self.setup.switch)(),
+                Signal::HostCommand(what) if what == PICTURE => (self.setup.meaning.picture)(),
                 Signal::HostCommand(what) if what == BACK => return Ok(Outcome::Read(Read::Back)),
                 Signal::HostCommand(what) if what == SUSPEND => {
                     let text = line.current_buffer_contents();
@@ -133,6 +146,15 @@ impl Rich {
         line.run_edit_commands(&[EditCommand::Clear, EditCommand::InsertString(text)]);
     }
 
+    /// Puts into the line what has come without a key.
+    fn inserts(&self, line: &mut Reedline) {
+        for text in self.setup.inserted.take() {
+            let text = shown(&text, self.setup.safe);
+            self.typing.gains(&text, false);
+            line.run_edit_commands(&[EditCommand::InsertString(text)]);
+        }
+    }
+
     fn edit(&self, line: &mut Reedline) {
         let text = self.typing.meant(line.current_buffer_contents());
         let command = self.setup.editor.as_deref().unwrap_or_default();
@@ -144,15 +166,16 @@ impl Rich {
     }
 
     fn dressed(&self) -> Reedline {
-        let Setup { vi, colour, ascii, safe, .. } = *self.setup;
+        let Setup { colour, ascii, safe, .. } = *self.setup;
+        let acts = self.setup.meaning.acts;
         let complete = || Arc::clone(&self.setup.complete);
         let typing = || Arc::clone(&self.typing);
         let mut line = Reedline::create()
             .with_history(Box::new(self.history.clone()))
             .with_history_exclusion_prefix(Some(" ".to_owned()))
-            .with_edit_mode(Box::new(Guarded::new(vi, safe, typing())))
-            .with_validator(Box::new(Complete(typing())))
-            .with_highlighter(Box::new(Colours { complete: complete(), safe, typing: typing() }))
+            .with_edit_mode(Box::new(Guarded::new(Arc::clone(&self.setup), typing())))
+            .with_validator(Box::new(Complete { typing: typing(), acts }))
+            .with_highlighter(Box::new(Colours { complete: complete(), safe, typing: typing(), acts }))
             .with_hinter(Box::new(Hints { complete: complete(), safe, typing: typing(), now: String::new() }))
             .with_completer(Box::new(Offers { complete: complete(), safe }))
             .with_menu(menu(ascii, colour))
@@ -167,12 +190,15 @@ impl Rich {
     }
 }
 
-struct Complete(Arc<Typing>);
+struct Complete {
+    typing: Arc<Typing>,
+    acts: fn(&str) -> bool,
+}
 
 impl Validator for Complete {
     fn validate(&self, text: &str) -> ValidationResult {
-        let is_held = self.0.enters(has_more_keys()) && runs(text);
-        if self.0.goes_on(text) || is_held {
+        let is_held = self.typing.enters(has_more_keys()) && (self.acts)(text);
+        if self.typing.goes_on(text) || is_held {
             ValidationResult::Incomplete
         } else {
             ValidationResult::Complete

@@ -121,6 +121,26 @@ fn a_command_that_comes_at_once_with_its_enter_waits_for_another() {
 }
 
 #[test]
+fn a_picture_stands_in_the_line_and_one_key_removes_it() {
+    let mut terminal = drawn();
+    terminal.enters(&format!("see {}\r", pasted("/dropped")));
+    terminal.shows("got \"see [a picture]\"");
+    for removes in ["\x7f", "\x17"] {
+        terminal.types("look: \x16");
+        terminal.shows("❯ look: [a picture]");
+        terminal.enters(&format!("{removes}!\r"));
+        terminal.shows("got \"look: !\"");
+        terminal.enters("\x0c");
+    }
+    // Where the cursor is.
+    terminal.types("ab\x1b[D\x16");
+    terminal.shows("❯ a[a picture]b");
+    terminal.enters("\r");
+    terminal.shows("got \"a[a picture]b\"");
+    terminal.leaves();
+}
+
+#[test]
 fn ctrl_c_clears_then_interrupts() {
     let mut terminal = drawn();
     terminal.enters(&format!("some text{CTRL_C}"));

@@ -10,10 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use converse_editor::{Complete, Editor, EditorError, Mark, Nature, Prompt, Read, Setup, Suggestion};
+use converse_editor::{
+    Complete, Editor, EditorError, Inserted, Mark, Meaning, Nature, Prompt, Read, Setup, Suggestion,
+};
 
 /// Knows three commands.
 struct Commands;
+
+/// Stands for a picture, which Ctrl-V and the paste `/dropped` give.
+const PICTURE: &str = "[a picture]";
 
 const COMMANDS: [(&str, &str); 3] =
     [("/help", "says what there is"), ("/model", "another model"), ("/mode", "another")];
@@ -42,7 +47,10 @@ impl Complete for Commands {
         let name = line.get(..to).filter(|name| name.starts_with('/'));
         let is_known = name.is_some_and(|name| COMMANDS.iter().any(|(known, _)| *known == name));
         let nature = if is_known { Nature::Command } else { Nature::Unknown };
-        name.map(|_| Mark { from: 0, to, nature }).into_iter().collect()
+        let pictures = line.match_indices(PICTURE);
+        let pictures =
+            pictures.map(|(from, text)| Mark { from, to: from + text.len(), nature: Nature::Picture });
+        name.map(|_| Mark { from: 0, to, nature }).into_iter().chain(pictures).collect()
     }
 }
 
@@ -61,6 +69,8 @@ fn setup() -> (Setup, PathBuf) {
     let mut until = PathBuf::new();
     let switched = Arc::new(AtomicUsize::new(0));
     let shown = Arc::clone(&switched);
+    let inserted = Inserted::default();
+    let pictures = inserted.clone();
     let mut setup = Setup {
         history: None,
         vi: false,
@@ -76,6 +86,12 @@ fn setup() -> (Setup, PathBuf) {
         }),
         status: Arc::new(move || "+".repeat(shown.load(Ordering::SeqCst))),
         complete: Arc::new(Commands),
+        meaning: Meaning {
+            acts: |entry| entry.trim_start().starts_with('!') && !entry.trim_start().starts_with("!!"),
+            pasted: Arc::new(|text| (text == "/dropped").then(|| PICTURE.to_owned())),
+            picture: Arc::new(move || pictures.put(PICTURE.to_owned())),
+        },
+        inserted,
         safe,
         clean: Arc::new(str::to_owned),
     };

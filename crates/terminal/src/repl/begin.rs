@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use converse_config::SettingsPlan;
-use converse_editor::{Editor, Setup};
+use converse_editor::{Editor, Inserted, Meaning, Setup};
 use converse_process::has_shell;
 use converse_session::Session;
 use parking_lot::Mutex;
@@ -15,7 +15,7 @@ use super::completion_sources::PromptsLoaded;
 use super::connecting::Connecting;
 use super::conversation::ReplConversation;
 use super::session::ReplSession;
-use super::slash::named as named_row;
+use super::slash::{acts, named as named_row};
 use super::tally::Tally;
 use super::{editor_command, internal, require_key, scratch};
 use crate::approver::says_yes;
@@ -295,6 +295,8 @@ impl<'a> Beginning<'a> {
                 notes.note(&mode_note(&switched));
             }
         };
+        let meaning = Meaning { acts, ..Meaning::default() };
+        view.keys_mean(meaning.clone());
         let scratch = scratch(self.world);
         let redactor = self.console.context.redactor.clone();
         let setup = Setup {
@@ -310,6 +312,8 @@ impl<'a> Beginning<'a> {
             switch: Arc::new(switch),
             status: Arc::new(move || status(&shown).to_owned()),
             complete: Arc::new(Completing::new(Arc::clone(known))),
+            meaning,
+            inserted: Inserted::default(),
             safe,
             clean: Arc::new(move |text| redactor.clean(text)),
         };

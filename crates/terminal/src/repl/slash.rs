@@ -119,6 +119,16 @@ pub(crate) fn parse(line: &str) -> Slash {
     }
 }
 
+/// Returns whether an entry does more than send words: it runs a command, or changes what may run. Its first line counts.
+/// Those who paste it may not mean that.
+pub(crate) fn acts(entry: &str) -> bool {
+    match parse(entry.trim_start().lines().next().unwrap_or_default()) {
+        Slash::Shell(_) | Slash::Allow(Some(_)) | Slash::Deny(Some(_)) | Slash::Mode(Some(_)) => true,
+        Slash::Ensembles(names) => !names.is_empty(),
+        _ => false,
+    }
+}
+
 /// `!!…` sends a line that begins with an exclamation mark. Several lines are never a command: they may have been pasted.
 fn shell(command: &str, line: &str) -> Slash {
     match command.strip_prefix('!') {
@@ -284,6 +294,37 @@ mod tests {
             assert_eq!(parse(line), meant, "{line:?}");
         }
         assert!(matches!(parse("/help /undo"), Slash::Help(Some(row)) if row.name == "undo"));
+    }
+
+    #[test]
+    fn what_runs_something_or_changes_what_may_run_is_told_apart() {
+        for entry in [
+            "!ls",
+            " !ls\nmore",
+            "\n!ls",
+            "/allow io.write_file",
+            "/allow io.write_file\n\n",
+            " /deny web.*\nmore",
+            "/mode accept-edits",
+            "/ensembles +web",
+        ] {
+            assert!(acts(entry), "{entry:?}");
+        }
+        for entry in [
+            "",
+            "!",
+            "!!ls",
+            "ls!",
+            "text\n!ls",
+            "/allow",
+            "/mode",
+            "/ensembles",
+            "//allow x",
+            "/usage",
+            "/allowed x",
+        ] {
+            assert!(!acts(entry), "{entry:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The keyboard while a turn runs: what is typed is shown below the answer, and is for the next prompts.
 
-use converse_editor::Draft;
+use converse_editor::{Draft, Meaning};
 use converse_ensemble::{Mode, ModeSwitch};
 use converse_screen::{Line, Tone};
 use converse_text::{clusters, safe_line, width};
@@ -24,6 +24,11 @@ impl TerminalView {
     /// From now on Shift-Tab switches this mode, also while a turn runs.
     pub(crate) fn switches(&self, mode: &ModeSwitch) {
         let _ = self.mode.set(mode.clone());
+    }
+
+    /// What is typed while a turn runs means this from now on.
+    pub(crate) fn keys_mean(&self, meaning: Meaning) {
+        self.modes.typed().follows(meaning);
     }
 
     /// Does what Shift-Tab was pressed for.

@@ -71,6 +71,34 @@ fn a_command_that_is_pasted_without_brackets_waits_for_enter() {
 }
 
 #[test]
+fn a_line_that_changes_what_may_run_waits_for_enter_like_a_command() {
+    let provider = Provider::chat([text("Done.")].map(Line::from));
+    let env = provider.env(TestEnv::new());
+    let mut person = talking(&provider, &env);
+    person.prompts();
+    for line in ["/allow io.write_file", "/mode accept-edits"] {
+        person.types(&format!("{line}\r"));
+        person.until("another line", |person| person.screen().ends_with('…'));
+        person.presses(Key::Ctrl('c'));
+        person.prompts();
+    }
+    // Lines that come while a turn runs.
+    person.says("go");
+    person.types("/allow io.write_file\r");
+    person.sees("Done.");
+    person.until("the line", |person| person.screen().ends_with('…'));
+    person.presses(Key::Ctrl('c'));
+    person.says("/allow");
+    person.sees("there is no such rule");
+    person.prompts();
+    person.types("/allow io.write_file\r");
+    person.until("another line", |person| person.screen().ends_with('…'));
+    person.presses(Key::Enter);
+    person.sees("the rule applies to later tools");
+    leaves(person, &provider);
+}
+
+#[test]
 fn output_cannot_act_on_the_terminal_and_is_bounded() {
     let provider = Provider::chat([text("I see.")].map(Line::from));
     let env = provider.env(TestEnv::new());
