@@ -9,6 +9,7 @@ mod directory;
 mod from_server;
 mod from_url;
 mod opening;
+mod picture;
 mod prompt;
 mod suggested;
 
@@ -35,12 +36,13 @@ use converse_session::files::open_regular;
 use converse_text::wording::bytes;
 
 use from_server::Named;
+pub use picture::{Picture, is_picture_file, picture_type};
 pub use prompt::PromptRequest;
 
-/// Of one attachment.
-const MOST_BYTES: usize = 20 * 1024 * 1024;
-/// Of all of them.
-const MOST_TOGETHER: usize = 50 * 1024 * 1024;
+/// Bytes of one attachment.
+pub const MOST_BYTES: usize = 20 * 1024 * 1024;
+/// Bytes of all of them.
+pub const MOST_TOGETHER: usize = 50 * 1024 * 1024;
 const MOST: usize = 100;
 const NAME_CHARS: usize = 200;
 

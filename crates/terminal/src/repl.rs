@@ -1,12 +1,15 @@
 //! The conversation at the terminal: state across turns, input and output.
 
 mod begin;
+mod clipboard;
 mod commands;
 mod completing;
 mod completion_sources;
 mod connecting;
 mod conversation;
+mod dropped;
 mod mentions;
+mod pictures;
 mod ran;
 mod session;
 mod slash;

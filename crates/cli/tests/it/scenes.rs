@@ -14,6 +14,7 @@ mod handed;
 mod looks;
 mod modes;
 mod person;
+mod pictures;
 mod resuming;
 mod rewind;
 mod saving;

@@ -14,6 +14,7 @@ use super::completing::{Completing, Known};
 use super::completion_sources::PromptsLoaded;
 use super::connecting::Connecting;
 use super::conversation::ReplConversation;
+use super::pictures::Pictures;
 use super::session::ReplSession;
 use super::slash::{acts, named as named_row};
 use super::tally::Tally;
@@ -226,7 +227,13 @@ impl<'a> Beginning<'a> {
         let connected = view.before_prompt(now.finish()).await?;
         let pending = (!is_at_once).then_some(pending);
         let known = Arc::new(Mutex::new(Known::default()));
-        let editor = match self.editor(attention, &view, &known, files.vi.unwrap_or(false), is_kept) {
+        let pictures = Pictures::new(world.home());
+        let completing = Completing::new(Arc::clone(&known), pictures.clone());
+        let meaning = meaning(&pictures);
+        view.keys_mean(meaning.clone());
+        let (vi, inserted) = (files.vi.unwrap_or(false), pictures.inserted.clone());
+        let words = Entries { complete: Arc::new(completing), meaning, inserted };
+        let editor = match self.editor(attention, &view, words, vi, is_kept) {
             Ok(editor) => editor,
             Err(failure) => {
                 connected.disconnect(&console.context).await;
@@ -270,6 +277,8 @@ impl<'a> Beginning<'a> {
             known,
             prompts_loaded: PromptsLoaded::default(),
             told_of_key: false,
+            pictures,
+            entry_pictures: Vec::new(),
         };
         repl_session.welcome();
         repl_session.update_known();
@@ -281,7 +290,7 @@ impl<'a> Beginning<'a> {
         &self,
         signals: &Attention,
         view: &TerminalView,
-        known: &Arc<Mutex<Known>>,
+        entries: Entries,
         vi: bool,
         is_kept: bool,
     ) -> Result<Editor, Failure> {
@@ -295,8 +304,6 @@ impl<'a> Beginning<'a> {
                 notes.note(&mode_note(&switched));
             }
         };
-        let meaning = Meaning { acts, ..Meaning::default() };
-        view.keys_mean(meaning.clone());
         let scratch = scratch(self.world);
         let redactor = self.console.context.redactor.clone();
         let setup = Setup {
@@ -311,9 +318,9 @@ impl<'a> Beginning<'a> {
             asks: Arc::new(move || asked.asks()),
             switch: Arc::new(switch),
             status: Arc::new(move || status(&shown).to_owned()),
-            complete: Arc::new(Completing::new(Arc::clone(known))),
-            meaning,
-            inserted: Inserted::default(),
+            complete: entries.complete,
+            meaning: entries.meaning,
+            inserted: entries.inserted,
             safe,
             clean: Arc::new(move |text| redactor.clean(text)),
         };
@@ -329,6 +336,19 @@ impl<'a> Beginning<'a> {
         }
         Ok(editor)
     }
+}
+
+/// What the line editor knows of entries.
+struct Entries {
+    complete: Arc<Completing>,
+    meaning: Meaning,
+    inserted: Inserted,
+}
+
+fn meaning(pictures: &Pictures) -> Meaning {
+    let (dropped, asked) = (pictures.clone(), pictures.clone());
+    let pasted = move |paste: &str| dropped.pasted(paste);
+    Meaning { acts, pasted: Arc::new(pasted), picture: Arc::new(move || asked.ask()) }
 }
 
 /// The first of the names, and how many there are.

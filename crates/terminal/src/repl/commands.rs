@@ -33,6 +33,7 @@ const ABOUT: usize = 160;
 const KEYS: &str = "\
 Enter sends; Alt-Enter, Ctrl-J or a \\ at the end starts a new line; \"\"\" opens and closes a block.
 Tab completes; Up and Ctrl-R search the history; Ctrl-O opens $EDITOR; @FILE in a message attaches the file.
+Ctrl-V attaches the picture of the clipboard; a file of a picture that is dropped here is attached too.
 Shift-Tab switches the permission mode: ask, read-only, accept-edits.
 Esc or Ctrl-C cancels a turn; Esc twice on an empty line goes back to an earlier message, as /rewind does.
 Ctrl-C clears the line; twice on an empty line, or Ctrl-D, quits.

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use converse_editor::{Complete, Mark, Nature, Suggestion};
 use converse_ensemble::Mode;
 
+use super::pictures::Pictures;
 use super::slash::{ROWS, Row, Takes};
 use paths::Place;
 
@@ -60,11 +61,12 @@ const MOST_MENTIONS: usize = 8;
 #[derive(Debug)]
 pub(super) struct Completing {
     known: Arc<Mutex<Known>>,
+    pictures: Pictures,
 }
 
 impl Completing {
-    pub(crate) fn new(known: Arc<Mutex<Known>>) -> Self {
-        Self { known }
+    pub(crate) fn new(known: Arc<Mutex<Known>>, pictures: Pictures) -> Self {
+        Self { known, pictures }
     }
 
     fn known<T>(&self, look: impl FnOnce(&Known) -> T) -> T {
@@ -140,7 +142,10 @@ impl Complete for Completing {
         let place = self.place();
         let files = paths::mentions(line).take(MOST_MENTIONS);
         let exist = files.filter(|mention| !mention.name.is_empty() && place.of(mention.name).exists());
-        command.into_iter().chain(exist.map(|file| mark(file.from, file.to, Nature::File))).collect()
+        let files = exist.map(|file| mark(file.from, file.to, Nature::File));
+        let pictures = self.pictures.marks(line).into_iter();
+        let pictures = pictures.map(|(from, to)| mark(from, to, Nature::Picture));
+        command.into_iter().chain(files).chain(pictures).collect()
     }
 }
 

@@ -6,20 +6,24 @@ use std::sync::Arc;
 
 use converse_config::SettingsPlan;
 use converse_editor::{Editor, Prompt, Read};
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
 
 use super::completing::Known;
 use super::completion_sources::PromptsLoaded;
 use super::connecting::Pending;
 use super::conversation::ReplConversation;
+use super::pictures::Pictures;
+use super::slash::{Slash, parse};
 use super::tally::Tally;
-use super::turn::Words;
-use super::{internal, mentions};
+use super::turn::{Words, with_stop_notice};
+use super::{clipboard, internal, mentions};
 use crate::console::Console;
 use crate::signals::Attention;
 use crate::view::TerminalView;
 use converse_engine::TurnCosts;
-use converse_host::attach::{Bounds, UserInput};
+use converse_host::attach::{Bounds, Picture, UserInput};
 use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
 use converse_host::failure::Failure;
@@ -67,6 +71,9 @@ pub(super) struct ReplSession<'a> {
     pub(super) prompts_loaded: PromptsLoaded,
     /// The user heard that a key was said.
     pub(super) told_of_key: bool,
+    pub(super) pictures: Pictures,
+    /// Those that the entry names which is being done.
+    pub(super) entry_pictures: Vec<Picture>,
 }
 
 /// What comes after a line.
@@ -80,7 +87,11 @@ pub(super) enum Then {
 enum Step {
     Read(Result<Read, Failure>),
     Connected(Box<Result<Connected, Failure>>),
+    AsksForPicture,
+    Picture(Result<Vec<u8>, String>),
 }
+
+type Reading = LocalBoxFuture<'static, Result<Vec<u8>, String>>;
 
 impl ReplSession<'_> {
     /// Until the user leaves, or nothing can go on.
@@ -127,8 +138,9 @@ impl ReplSession<'_> {
         }
         self.editor.begin_with(|| self.view.next_draft());
         let (editor, view) = (Rc::clone(&self.editor), Arc::clone(&self.view));
-        let _reading = view.reading(&editor);
+        let reading = view.reading(&editor);
         let mut read = pin!(editor.read(&prompt));
+        let mut clipboard: Option<Reading> = None;
         loop {
             let mut pending = self.pending.take();
             let servers = async {
@@ -137,21 +149,84 @@ impl ReplSession<'_> {
                     None => std::future::pending().await,
                 }
             };
+            let is_read = clipboard.is_some();
+            let picture = async {
+                match &mut clipboard {
+                    Some(reading) => reading.await,
+                    None => std::future::pending().await,
+                }
+            };
             let step = tokio::select! {
                 biased;
                 () = end.token.cancelled() => Step::Read(Err(end.failure())),
                 read = &mut read => Step::Read(read.map_err(internal)),
                 connected = servers => Step::Connected(Box::new(connected)),
+                picture = picture => Step::Picture(picture),
+                () = self.pictures.asked(), if !is_read => Step::AsksForPicture,
                 never = async { self.load_slow_completions().await; std::future::pending().await } => never,
             };
             match step {
                 Step::Read(read) => {
                     self.pending = pending;
                     self.attention.passes_on();
+                    drop(reading);
+                    self.takes_pictures(read.as_ref().ok(), clipboard.take()).await;
                     return read;
                 }
                 Step::Connected(connected) => self.take_over(*connected)?,
+                Step::AsksForPicture => {
+                    self.pending = pending;
+                    clipboard = Some(self.reading_clipboard());
+                }
+                Step::Picture(picture) => {
+                    (self.pending, clipboard) = (pending, None);
+                    if let Some((mark, _)) = self.taken(picture) {
+                        self.pictures.inserted.put(mark);
+                    }
+                }
             }
+        }
+    }
+
+    /// Reads the picture of the clipboard, beside what is typed.
+    fn reading_clipboard(&self) -> Reading {
+        let (world, guardian) = (self.world.clone(), self.connected.guardian().clone());
+        async move { clipboard::picture(&world, &guardian).await }.boxed_local()
+    }
+
+    /// The picture of the clipboard with its mark; if there is none, says why.
+    fn taken(&self, read: Result<Vec<u8>, String>) -> Option<(String, Picture)> {
+        read.map(|bytes| self.pictures.of_clipboard(bytes)).inspect_err(|why| self.view.note(why)).ok()
+    }
+
+    /// Notes the pictures of an entry. One that is still being read from the clipboard is waited for, and is of it if the entry
+    /// is a message.
+    async fn takes_pictures(&mut self, read: Option<&Read>, clipboard: Option<Reading>) {
+        let Some(Read::Line(line)) = read else { return };
+        let found = self.pictures.of(line);
+        for mark in found.unknown {
+            let mark = safe_line(&mark, PATH);
+            self.view.note(&format!("nothing is attached for `{mark}`: drop or copy the picture again"));
+        }
+        self.entry_pictures = found.pictures;
+        let Some(reading) = clipboard else { return };
+        let attended = self.attention.to_turn();
+        let view = Arc::clone(&self.view);
+        view.begin_turn();
+        let waits = view.wait_for("waiting for the clipboard");
+        let late = async {
+            tokio::select! {
+                read = reading => self.taken(read),
+                () = attended.interrupt.token.cancelled() => None,
+            }
+        };
+        let late = view.during(with_stop_notice(&view, &attended, late)).await;
+        view.waited(waits);
+        view.end_turn(None);
+        match (late, parse(line)) {
+            (Some((_, picture)), Slash::Text(_)) => self.entry_pictures.push(picture),
+            (Some((mark, _)), _) => self.pictures.inserted.put(mark),
+            (None, _) => {}
         }
     }
 
@@ -221,7 +296,8 @@ impl ReplSession<'_> {
             self.view
                 .note(&format!("there is no file {}; the text is sent unchanged", safe_line(name, PATH)));
         }
-        let mentioned = self.handed_over(words.to_owned(), named).await?;
+        let pictures = std::mem::take(&mut self.entry_pictures);
+        let mentioned = self.handed_over_with(words.to_owned(), named, pictures).await?;
         let attached = mentioned.sizes();
         if !attached.is_empty() {
             self.view.note(&format!("attached: {}", safe_line(&attached, PATH)));
@@ -232,10 +308,20 @@ impl ReplSession<'_> {
 
     /// Attachments, read: off this thread, for a server may be slow.
     pub(super) async fn handed_over(&self, words: String, named: Vec<String>) -> Result<UserInput, Failure> {
+        self.handed_over_with(words, named, Vec::new()).await
+    }
+
+    async fn handed_over_with(
+        &self,
+        words: String,
+        named: Vec<String>,
+        pictures: Vec<Picture>,
+    ) -> Result<UserInput, Failure> {
         let attended = self.attention.to_turn();
         let (world, interrupt) = (self.world.clone(), attended.interrupt.clone());
         let reading = tokio::task::spawn_blocking(move || {
-            UserInput::new(words, &named, &world, Bounds { deadline: None, interrupt: &interrupt })
+            UserInput::new(words, &named, &world, Bounds { deadline: None, interrupt: &interrupt })?
+                .with_pictures(&pictures, &world)
         });
         let said = reading.await.map_err(internal)??;
         let model = &self.settings.model;

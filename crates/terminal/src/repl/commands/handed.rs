@@ -1,29 +1,16 @@
 //! `/attach`, `/editor`, `/copy`: what goes in with the next message, and what is taken out.
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use converse_canister::Canister;
 use converse_editor::edited;
-use converse_process::INHERITED;
 
+use crate::repl::clipboard::keep;
 use crate::repl::session::ReplSession;
 use crate::repl::{editor_command, internal, scratch};
 use converse_host::attach::UserInput;
 use converse_host::failure::Failure;
-use converse_host::world::World;
 
-/// Those who hold a clipboard, if one of them is here and has something to talk to.
-const KEEPERS: [(&str, &[&str], &str); 3] = [
-    ("wl-copy", &[], "WAYLAND_DISPLAY"),
-    ("xclip", &["-selection", "clipboard"], "DISPLAY"),
-    ("pbcopy", &[], ""),
-];
-const DESKTOP: [&str; 4] = ["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR"];
-const KEEPER_TIME: Duration = Duration::from_secs(2);
 /// Bytes that a terminal is asked to keep; many take no more.
 const MOST_BY_TERMINAL: usize = 74_994;
 
@@ -85,7 +72,7 @@ impl ReplSession<'_> {
         let back = back.saturating_sub(1) as usize;
         let answer = answers(self.conversation.transcript().as_slice()).nth(back).ok_or_else(none)?;
         let (bytes, world) = (answer.clone().into_bytes(), self.world.clone());
-        let kept = tokio::task::spawn_blocking(move || keeper(&bytes, &world)).await.map_err(internal)?;
+        let kept = tokio::task::spawn_blocking(move || keep(&bytes, &world)).await.map_err(internal)?;
         let how = match kept {
             Some(name) => format!("by {name}"),
             None if self.view.is_plain() => {
@@ -117,36 +104,4 @@ pub(super) fn answers(canisters: &[Canister]) -> impl Iterator<Item = String> {
         Canister::Assistant(assistant) => Some(assistant.words()).filter(|words| !words.trim().is_empty()),
         _ => None,
     })
-}
-
-/// Hands it to the first of those who takes it.
-fn keeper(bytes: &[u8], world: &World) -> Option<&'static str> {
-    let here = |variable: &str| variable.is_empty() || world.var(variable).is_some();
-    KEEPERS
-        .iter()
-        .filter(|(_, _, variable)| here(variable))
-        .find(|(name, words, _)| takes(name, words, bytes, world))
-        .map(|(name, ..)| *name)
-}
-
-/// A program of the desktop; it gets nothing of ours but what it finds the desktop by.
-fn takes(program: &str, words: &[&str], bytes: &[u8], world: &World) -> bool {
-    let own = |name: &str| INHERITED.contains(&name) || DESKTOP.contains(&name);
-    let mut command = Command::new(program);
-    command.args(words).env_clear().envs(world.env.iter().filter(|(name, _)| own(name)));
-    let begun = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let Ok(mut child) = begun else { return false };
-    let written = child.stdin.take().is_some_and(|mut stdin| stdin.write_all(bytes).is_ok());
-    let until = Instant::now() + KEEPER_TIME;
-    // It puts itself into the background when it has everything.
-    while Instant::now() < until {
-        match child.try_wait() {
-            Ok(Some(status)) => return written && status.success(),
-            Ok(None) => std::thread::sleep(Duration::from_millis(10)),
-            Err(_) => return false,
-        }
-    }
-    let _ = child.kill();
-    let _ = child.wait();
-    false
 }

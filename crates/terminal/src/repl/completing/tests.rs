@@ -18,7 +18,7 @@ fn completing(cwd: &std::path::Path) -> Completing {
         cwd: cwd.to_owned(),
         home: Some(cwd.join("home")),
     };
-    Completing::new(Arc::new(Mutex::new(known)))
+    Completing::new(Arc::new(Mutex::new(known)), crate::repl::pictures::Pictures::default())
 }
 
 fn directory() -> tempfile::TempDir {
