@@ -90,14 +90,16 @@ pub type Safe = fn(&str) -> Cow<'_, str>;
 /// Cleans text for storage, by removing what must not be in a file.
 pub type Clean = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
+/// Returns what stands in the line for a paste; `None`: the paste itself. Looks at files, but never waits.
+pub type Pasted = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// What the program makes of entries, for [`Setup`] and [`TypedAhead`].
 #[derive(Clone)]
 pub struct Meaning {
     /// Returns whether an entry does more than send words. One that comes at once with its Enter, as pasted text does in a
     /// terminal that does not bracket it, waits for another Enter.
     pub acts: fn(&str) -> bool,
-    /// Returns what stands in the line for a paste; `None`: the paste itself. Looks at files, but never waits.
-    pub pasted: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    pub pasted: Pasted,
     /// Called when Ctrl-V is pressed. Must not wait.
     pub picture: Arc<dyn Fn() + Send + Sync>,
 }
