@@ -200,7 +200,7 @@ mod tests {
         let [git, io, x] = ["git", "io", "x"].map(str::to_owned);
         assert_eq!(names(Some(&[]), &root), ["x"]);
         assert_eq!(names(Some(&[git, x]), &root), ["git", "x"]);
-        assert_eq!(names(None, &root), ["code", "essentials", "git", "io", "web", "x"]);
+        assert_eq!(names(None, &root), ["code", "essentials", "git", "io", "shell", "web", "x"]);
         write("name = \"x\"\nprefix = \"io\"");
         assert_eq!(names(Some(&[]), &root), ["io", "x"]);
         write("name = \"io\"");

@@ -33,6 +33,8 @@ static FILES: &[(&str, &str)] = {
         "io/invokers/read_file.toml"
         "io/invokers/search_files.toml"
         "io/invokers/write_file.toml"
+        "shell.toml"
+        "shell/invokers/run.toml"
         "web.toml"
         "web/invokers/fetch.toml"
         "web/invokers/web_search.toml"

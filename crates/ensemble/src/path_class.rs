@@ -176,6 +176,13 @@ fn executed(parts: &[String]) -> Option<PathClass> {
     })
 }
 
+/// Returns whether other programs execute a file, or may execute what is in a directory, by its canonical path.
+pub(crate) fn may_be_executed(path: &Path) -> bool {
+    let parts: Vec<String> = path.iter().map(plain).collect();
+    let mut outer = EXECUTED.iter().filter_map(|(name, _)| name.split_once('/')).map(|(outer, _)| outer);
+    executed(&parts).is_some() || outer.any(|outer| parts.last().is_some_and(|name| name == outer))
+}
+
 /// Returns whether a name, or several names in a row, are parts of the path.
 fn has(parts: &[String], name: &str) -> bool {
     let length = name.split('/').count();

@@ -10,7 +10,7 @@ fn the_shipped_ones_are_listed_and_shown() {
     let listed = env.run(&["ensembles", "list", "--json"]).exits(0).json();
     let names: Vec<&str> =
         listed.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["code", "essentials", "git", "io", "web"]);
+    assert_eq!(names, ["code", "essentials", "git", "io", "shell", "web"]);
     assert!(env.run(&["ensembles", "list"]).exits(0).stdout.contains("essentials"));
     let shown = env.run(&["ensembles", "show", "io", "--json"]).exits(0).json();
     let tools = shown["tools"].as_array().unwrap();

@@ -82,6 +82,7 @@ mod server_starts;
 mod servers;
 mod sessions;
 mod sessions_commands;
+mod shell;
 mod signals;
 mod stage;
 mod stats;

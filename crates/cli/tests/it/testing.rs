@@ -310,9 +310,9 @@ fn an_ensemble_that_cannot_be_connected_is_told_and_the_others_are_tested() {
 #[test]
 fn what_is_shipped_passes_its_own_tests() {
     let env = TestEnv::new();
-    let ran = env.run(&["ensembles", "test", "essentials", "io", "git", "web", "code", "--json"]);
+    let ran = env.run(&["ensembles", "test", "essentials", "io", "git", "web", "code", "shell", "--json"]);
     let rows = rows(&ran.exits(0));
-    for name in ["essentials", "io", "git", "web", "code"] {
+    for name in ["essentials", "io", "git", "web", "code", "shell"] {
         assert!(rows.iter().filter(|row| row["ensemble"] == name).count() > 1, "{name}");
     }
     let nothing = env.run(&["ensembles", "test"]).exits(0);

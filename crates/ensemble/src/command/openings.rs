@@ -9,6 +9,13 @@ use converse_process::ScratchDir;
 
 use super::repository::repository;
 use crate::builtin::objection;
+use crate::path_class::{may_be_executed, plain};
+
+/// Limit on the entries of a directory in `writes`. All paths are one word of a command line, at most 128 KiB on Linux.
+const MAX_ENTRIES: usize = 256;
+
+/// Instructions and skills for models, which act on them.
+const ACTED_ON: [&str; 4] = ["agents.md", "claude.md", "gemini.md", ".agents"];
 
 /// The places that decide what may be opened.
 #[derive(Debug, Clone, Copy)]
@@ -35,8 +42,35 @@ impl Places<'_> {
     /// Returns the declared paths. The error says what cannot be opened and why.
     pub(super) fn declared(&self, openings: &SandboxAccess) -> Result<Open, String> {
         let reads = openings.reads.iter().map(|path| self.read(path)).collect::<Result<_, _>>()?;
-        let writes = openings.writes.iter().map(|path| self.write(path)).collect::<Result<_, _>>()?;
+        let mut writes = Vec::new();
+        for path in &openings.writes {
+            match all_in(path) {
+                Some(directory) => writes.extend(self.entries(directory)?),
+                None => writes.push(self.write(path)?),
+            }
+        }
         Ok(Open { reads, writes })
+    }
+
+    /// Returns what is in a directory now and may be written to. What is protected, what other programs or models
+    /// act on, and a link that leads out of the workspace are left out.
+    fn entries(&self, directory: &Path) -> Result<Vec<PathBuf>, String> {
+        let shown = directory.display();
+        let real = self.read(directory)?;
+        let cannot = |error: std::io::Error| format!("`{shown}` cannot be listed: {error}");
+        let mut open = Vec::new();
+        for (number, entry) in real.read_dir().map_err(cannot)?.enumerate() {
+            if number == MAX_ENTRIES {
+                return Err(format!("`{shown}/*` cannot be opened: it has more than {MAX_ENTRIES} entries"));
+            }
+            let entry = entry.map_err(cannot)?.file_name();
+            // A link is what it leads to.
+            let written = self.write(&directory.join(entry)).ok();
+            open.extend(written.filter(|path| !is_acted_on(path)));
+        }
+        open.sort();
+        open.dedup();
+        Ok(open)
     }
 
     /// Returns the paths that every command may read: its working directory, the repository around it, and the directory of
@@ -93,6 +127,15 @@ impl Places<'_> {
         let real = |place: &PathBuf| place.canonicalize().unwrap_or_else(|_| place.clone());
         self.private.iter().map(real).any(|place| path.starts_with(&place) || place.starts_with(path))
     }
+}
+
+fn is_acted_on(path: &Path) -> bool {
+    path.iter().any(|part| ACTED_ON.contains(&plain(part).as_str())) || may_be_executed(path)
+}
+
+/// Returns the directory of `directory/*`.
+fn all_in(path: &Path) -> Option<&Path> {
+    path.parent().filter(|directory| path.ends_with("*") && !directory.as_os_str().is_empty())
 }
 
 /// Returns whether the path as written stays in the workspace. Then a link in it must not lead outside: the author of
@@ -193,6 +236,69 @@ mod tests {
         let below = [at("home/.config/other"), at("home/bin")];
         assert_eq!(places.unasked(&below[0], &at("home/bin/tool")), below, "not the home, a repository too");
         assert_eq!(places.unasked(Path::new("/"), Path::new("/missing")), [] as [PathBuf; 0]);
+    }
+
+    #[test]
+    fn all_entries_of_a_directory_are_those_that_may_be_written_to() {
+        let temp = TempDir::new();
+        let root = temp.path().canonicalize().unwrap();
+        let at = |name: &str| root.join(name);
+        for dir in [
+            "work/src",
+            "work/.git/hooks",
+            "work/ensembles",
+            "work/part/.git",
+            "home/own",
+            "kept",
+            "work/.github",
+        ] {
+            fs::create_dir_all(at(dir)).unwrap();
+        }
+        for file in [
+            "work/a.txt",
+            "work/converse.toml",
+            "work/ensembles.lock",
+            "work/.envrc",
+            "work/guarded",
+            "work/AGENTS.md",
+            "work/Makefile",
+        ] {
+            fs::write(at(file), "").unwrap();
+        }
+        for (target, link) in [
+            ("../kept", "out"),
+            ("src", "inner"),
+            (".git", "git"),
+            (".", "self"),
+            ("Makefile", "make"),
+            ("gone", "gone"),
+        ] {
+            std::os::unix::fs::symlink(target, at("work").join(link)).unwrap();
+        }
+        let (protected, private) = ([at("work/guarded")], [at("home/own")]);
+        let opened = |workspace: &str, path: &str| {
+            let workspace = at(workspace);
+            let places = Places {
+                workspace: &workspace,
+                inside: false,
+                scratch: None,
+                protected: &protected,
+                private: &private,
+            };
+            let writes = SandboxAccess { writes: vec![path.into()], ..SandboxAccess::default() };
+            places.declared(&writes).map(|open| open.writes)
+        };
+        assert_eq!(opened("work", "./*"), Ok(vec![at("work/a.txt"), at("work/src")]));
+        assert_eq!(opened("work", "src/*"), Ok(vec![]));
+        assert!(opened("work", "*").is_err(), "a file of this name");
+        assert!(opened("work", "gone/*").is_err() && opened("work", "out/*").is_err());
+        assert!(opened("home", "./*").is_err(), "a home");
+        for number in 0..MAX_ENTRIES {
+            fs::write(at("work/src").join(number.to_string()), "").unwrap();
+        }
+        assert_eq!(opened("work", "src/*").unwrap().len(), MAX_ENTRIES);
+        fs::write(at("work/src/more"), "").unwrap();
+        assert!(opened("work", "src/*").is_err());
     }
 
     #[test]
