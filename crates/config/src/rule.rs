@@ -309,7 +309,7 @@ impl Rule {
     }
 
     /// Returns the conditions that the arguments do not meet.
-    fn unmet(&self, arguments: &Map<String, Value>, base: BaseDirs<'_>) -> Vec<String> {
+    pub(crate) fn unmet(&self, arguments: &Map<String, Value>, base: BaseDirs<'_>) -> Vec<String> {
         let mode = self.permission.match_mode();
         match &self.conditions {
             Conditions::None => Vec::new(),

@@ -8,6 +8,7 @@ use serde_json::{Map, Number, Value};
 
 use super::MatchMode;
 use super::argument_path::ArgumentPath;
+use super::argument_pattern::ArgumentPattern;
 use super::glob::ValueGlob;
 use super::reading::{BaseDirs, Kind, Reading, Readings, below_home, readings};
 use crate::diagnostic::quoted;
@@ -30,6 +31,8 @@ pub(crate) enum Test {
     Path(ValueGlob),
     Prefix(String),
     Regex(Expression),
+    /// A single command of a shell. Only in rules that allow.
+    Command(ArgumentPattern),
     /// Equal to any of these values, as JSON.
     OneOf(Vec<Value>),
     Min(Number),
@@ -114,6 +117,7 @@ impl Test {
         match self {
             Self::Glob(glob) | Self::Path(glob) => vec![&glob.text],
             Self::Prefix(prefix) => vec![prefix],
+            Self::Command(pattern) => vec![pattern.text()],
             Self::Regex(expression) => vec![expression.anywhere.as_str()],
             Self::OneOf(values) => values.iter().filter_map(Value::as_str).collect(),
             Self::Min(_) | Self::Max(_) => Vec::new(),
@@ -140,6 +144,10 @@ impl Test {
             Self::Min(least) => number(value, mode, |given| compared(given, least) != Ordering::Less),
             Self::Max(most) => number(value, mode, |given| compared(given, most) != Ordering::Greater),
             Self::OneOf(_) => false,
+            Self::Command(pattern) => match value.as_str() {
+                Some(text) if mode == MatchMode::Every => pattern.fits(text, base),
+                _ => mode == MatchMode::Any,
+            },
             Self::Glob(_) | Self::Path(_) | Self::Prefix(_) | Self::Regex(_) => match text(value) {
                 Some(text) => self.fits_text(&text, mode, base),
                 None => mode == MatchMode::Any,
@@ -207,7 +215,7 @@ impl Test {
             Self::Glob(glob) | Self::Path(glob) => glob.text.contains('/'),
             Self::Prefix(prefix) => prefix.contains('/'),
             Self::Regex(expression) => expression.anywhere.as_str().contains('/'),
-            Self::OneOf(_) | Self::Min(_) | Self::Max(_) => false,
+            Self::Command(_) | Self::OneOf(_) | Self::Min(_) | Self::Max(_) => false,
         }
     }
 
@@ -222,7 +230,7 @@ impl Test {
                     || at_home.is_some_and(|(prefix, text)| text.starts_with(prefix))
             }
             Self::Regex(expression) => expression.is_match(text, mode),
-            Self::OneOf(_) | Self::Min(_) | Self::Max(_) => false,
+            Self::Command(_) | Self::OneOf(_) | Self::Min(_) | Self::Max(_) => false,
         }
     }
 
@@ -232,6 +240,7 @@ impl Test {
             Self::Path(glob) => format!("the path {}", quoted(&glob.text)),
             Self::Prefix(prefix) => format!("the prefix {}", quoted(prefix)),
             Self::Regex(expression) => format!("the regex {}", quoted(expression.anywhere.as_str())),
+            Self::Command(pattern) => format!("the command {}", pattern.shown()),
             Self::OneOf(values) => match values.as_slice() {
                 [one] => quoted(&one.to_string()),
                 _ => format!("any of the {} values", values.len()),

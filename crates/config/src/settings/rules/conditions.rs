@@ -7,7 +7,7 @@ use super::MAX_PARTS;
 use crate::Code;
 use crate::diagnostic::{Diagnostic, quoted};
 use crate::json::Conversion;
-use crate::rule::{ArgumentPath, Conditions, Expression, Predicate, Test, ValueGlob};
+use crate::rule::{ArgumentPath, ArgumentPattern, Conditions, Expression, Predicate, Test, ValueGlob};
 use crate::source::{Span, Spanned};
 use crate::table::Table;
 
@@ -32,6 +32,8 @@ pub(super) fn conditions(table: &Table<'_, '_>) -> Conditions {
 
 fn each(table: &Table<'_, '_>) -> Conditions {
     let Some(arguments) = table.table("arguments") else { return Conditions::None };
+    let decision = table.get("decision").and_then(|(_, value)| value.get_ref().as_str());
+    let allows = decision == Some("allow");
     let mut predicates = Vec::new();
     for (name, value) in arguments.named() {
         if RULE_KEYS.contains(&name.value.as_str()) {
@@ -53,7 +55,7 @@ fn each(table: &Table<'_, '_>) -> Conditions {
         };
         let span = arguments.problems.span(value.span());
         if span.start != span.end {
-            let tests = Condition { table: &arguments, name: &name, span }.tests(value.get_ref());
+            let tests = Condition { table: &arguments, name: &name, span, allows }.tests(value.get_ref());
             predicates.push(Predicate { at, tests });
         }
     }
@@ -70,6 +72,8 @@ struct Condition<'a, 't, 's> {
     table: &'a Table<'t, 's>,
     name: &'a Spanned<String>,
     span: Span,
+    /// Whether the rule allows.
+    allows: bool,
 }
 
 impl Condition<'_, '_, '_> {
@@ -122,6 +126,9 @@ impl Condition<'_, '_, '_> {
         if let Some(text) = table.string("regex") {
             tests.extend(self.made(Expression::new(&text.value).map(Test::Regex), text.span));
         }
+        if let Some(text) = table.string("command") {
+            tests.extend(self.command(&text));
+        }
         if let Some(value) = self.json(table, "equals") {
             tests.push(Test::OneOf(vec![value.value]));
         }
@@ -139,6 +146,17 @@ impl Condition<'_, '_, '_> {
             }
         }
         tests
+    }
+
+    /// A rule that denies `rm *` would not see `true; rm x`, so that only rules that allow may say it.
+    fn command(&self, text: &Spanned<String>) -> Option<Test> {
+        if self.allows {
+            return self.made(ArgumentPattern::new("command", &text.value).map(Test::Command), text.span);
+        }
+        let message = "`command` is only for rules with `decision = \"allow\"`";
+        let hint = "write `regex` here, which matches anywhere in the text: `{ regex = \"\\\\brm\\\\b\" }`";
+        self.table.problems.bad_value(text.span, message, hint);
+        None
     }
 
     fn json(&self, table: &Table<'_, '_>, key: &'static str) -> Option<Spanned<Value>> {

@@ -1,7 +1,9 @@
+use serde_json::json;
+
 use super::*;
 use crate::diagnostic::Checked;
 use crate::parse_settings;
-use crate::rule::Conditions;
+use crate::rule::{BaseDirs, Conditions};
 
 fn read(scope: Scope, text: &str) -> (Vec<Rule>, Vec<String>) {
     let mut sources = SourceMap::new();
@@ -101,6 +103,61 @@ fn mistakes_are_pointed_at_and_leave_no_half_a_rule() {
     ] {
         let (rules, findings) = read(Scope::User, text);
         assert_eq!((findings, rules.len()), (vec![expected.to_owned()], 0), "{text}");
+    }
+}
+
+#[test]
+fn a_command_is_allowed_by_its_first_words_and_is_single() {
+    let rule = |decision: &str, pattern: &str| {
+        let text = format!(
+            "[[rules]]\ntools = \"shell.run\"\ndecision = \"{decision}\"\n\
+             arguments = {{ command = {{ command = \"{pattern}\" }} }}\n"
+        );
+        read(Scope::User, &text)
+    };
+    let (rules, problems) = rule("allow", "cargo test *");
+    assert!(problems.is_empty() && rules.len() == 1, "{problems:?}");
+    for (given, expected) in [
+        ("cargo test", true),
+        ("cargo test -p x --lib 'a name'", true),
+        ("cargo testx", false),
+        ("cargo test; rm -rf .", false),
+        ("cargo test && rm x", false),
+        ("cargo test || rm x", false),
+        ("cargo test | sh", false),
+        ("cargo test & rm x", false),
+        ("cargo test $(rm x)", false),
+        ("cargo test `rm x`", false),
+        ("cargo test > x", false),
+        ("cargo test < x", false),
+        ("cargo test\nrm x", false),
+        ("cargo test\r\nrm x", false),
+        ("cargo test \n", false),
+        ("cargo test $X", false),
+        ("cargo test \u{ff1b} rm x", false),
+        ("X=1 cargo test", false),
+        ("cargo --config x test", false),
+        ("cargo  test", false),
+        (" cargo test", false),
+        ("./cargo test", false),
+        ("(cargo test)", false),
+        ("", false),
+    ] {
+        for (value, expected) in [(json!(given), expected), (json!([given]), expected)] {
+            let arguments = json!({ "command": value });
+            let misses = rules[0].unmet(arguments.as_object().unwrap(), BaseDirs::default());
+            assert_eq!(misses.is_empty(), expected, "{arguments}");
+        }
+    }
+    for value in [json!(1), json!(null), json!({ "a": "cargo test" }), json!([])] {
+        let arguments = json!({ "command": value });
+        assert!(!rules[0].unmet(arguments.as_object().unwrap(), BaseDirs::default()).is_empty(), "{value}");
+    }
+    for (decision, pattern) in
+        [("deny", "rm *"), ("ask", "rm *"), ("allow", "*"), ("allow", "sudo *"), ("allow", "ls")]
+    {
+        let (rules, problems) = rule(decision, pattern);
+        assert!(rules.is_empty() && problems.len() == 1, "{decision} {pattern}: {problems:?}");
     }
 }
 
