@@ -78,6 +78,10 @@ impl Screen {
         self.prompts();
         self.typed = self.terminal.cursor_queries();
         self.types(line);
+        // What comes at once with its Enter may have been pasted.
+        if line.starts_with('/') {
+            self.until(line, |screen| screen.text().contains(line));
+        }
         self.types("\r");
     }
 

@@ -119,11 +119,11 @@ pub(crate) fn parse(line: &str) -> Slash {
     }
 }
 
-/// Returns whether an entry does more than send words: it runs a command, or changes what may run. Its first line counts.
+/// Returns whether an entry does more than send words: it runs a command, or may let more run. Its first line counts.
 /// Those who paste it may not mean that.
 pub(crate) fn acts(entry: &str) -> bool {
     match parse(entry.trim_start().lines().next().unwrap_or_default()) {
-        Slash::Shell(_) | Slash::Allow(Some(_)) | Slash::Deny(Some(_)) | Slash::Mode(Some(_)) => true,
+        Slash::Shell(_) | Slash::Allow(Some(_)) | Slash::Mode(Some(_)) => true,
         Slash::Ensembles(names) => !names.is_empty(),
         _ => false,
     }
@@ -297,14 +297,14 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_something_or_changes_what_may_run_is_told_apart() {
+    fn what_runs_something_or_may_let_more_run_is_told_apart() {
         for entry in [
             "!ls",
             " !ls\nmore",
             "\n!ls",
             "/allow io.write_file",
             "/allow io.write_file\n\n",
-            " /deny web.*\nmore",
+            " /mode accept-edits\nmore",
             "/mode accept-edits",
             "/ensembles +web",
         ] {
@@ -318,6 +318,7 @@ mod tests {
             "text\n!ls",
             "/allow",
             "/mode",
+            "/deny web.*",
             "/ensembles",
             "//allow x",
             "/usage",
