@@ -98,8 +98,9 @@ pub use schema::{
 };
 pub use settings::{
     AuthPlan, BudgetPlan, ChangePlan, ContextPlan, Dialect, LimitsPlan, ModelPlan, Notify, PatchPlan,
-    PresetPlan, PricePlan, ProviderPlan, QuirksPlan, ReasoningReplay, SandboxMethod, SettingsPlan, Steer,
-    Structured, ThinkingPlan, TimeoutsPlan, ToolsPlan, ViewPlan, ViewToolPlan, parse_settings, unfit_views,
+    PresetPlan, PricePlan, ProviderPlan, QuirksPlan, ReasoningReplay, SandboxMethod, SettingsPlan,
+    StatusTemplate, StatusValue, Steer, Structured, ThinkingPlan, TimeoutsPlan, ToolsPlan, ViewPlan,
+    ViewToolPlan, parse_settings, unfit_views,
 };
 pub use shipped::shipped;
 pub use source::{MAX_FILE_BYTES, Position, Source, SourceId, SourceMap, Span, Spanned};

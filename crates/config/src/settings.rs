@@ -7,6 +7,7 @@ mod models;
 mod providers;
 mod repl;
 mod rules;
+mod status;
 mod views;
 
 use std::collections::BTreeMap;
@@ -52,6 +53,7 @@ pub use providers::{
     ToolsPlan,
 };
 pub use repl::Notify;
+pub use status::{StatusTemplate, StatusValue};
 pub use views::{ViewPlan, ViewToolPlan, unfit_views};
 
 /// The settings of one file, or of several merged files; `None` for a key that is absent.
@@ -87,6 +89,8 @@ pub struct SettingsPlan {
     pub vi: Option<bool>,
     /// When the person at the terminal is called. Only from the user.
     pub notify: Option<Notify>,
+    /// The line above the prompt. Only from the user.
+    pub status: Option<StatusTemplate>,
     /// Write the audit log.
     pub audit: Option<bool>,
     /// The program that sandboxes commands.
@@ -236,6 +240,7 @@ impl SettingsPlan {
             instructions: nearer.instructions.or(self.instructions),
             vi: nearer.vi.or(self.vi),
             notify: nearer.notify.or(self.notify),
+            status: nearer.status.or(self.status),
             audit: nearer.audit.or(self.audit),
             sandbox: nearer.sandbox.or(self.sandbox),
             store: nearer.store.or(self.store),
@@ -305,7 +310,7 @@ impl Reader<'_, '_, '_> {
         let limits = self.limits();
         let (limits, bounds) =
             if self.project { (LimitsPlan::default(), limits) } else { (limits, LimitsPlan::default()) };
-        let (vi, notify) = repl::repl(self.file);
+        let repl::ReplPlan { vi, notify, status } = repl::repl(self.file);
         let plan = SettingsPlan {
             model: self.model(self.file, "model"),
             fallback: self.fallback(self.file),
@@ -325,6 +330,7 @@ impl Reader<'_, '_, '_> {
             instructions: self.file.boolean("instructions").map(|send| send.value),
             vi,
             notify,
+            status,
             audit: self.switch("audit", "enabled"),
             sandbox: self.sandbox(),
             store: self.store(),
@@ -343,6 +349,7 @@ impl Reader<'_, '_, '_> {
                 instructions: None,
                 vi: None,
                 notify: None,
+                status: None,
                 audit: None,
                 sandbox: None,
                 store: None,

@@ -13,6 +13,7 @@ mod pictures;
 mod ran;
 mod session;
 mod slash;
+mod status_line;
 mod tally;
 mod turn;
 

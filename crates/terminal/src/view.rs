@@ -48,6 +48,7 @@ pub use models::ModelView;
 use modes::TerminalModes;
 pub use style::{Answers, Detail, Style, answers, speaks_unicode};
 use view_state::{Kind, ViewState, Wait};
+pub(crate) use words::money;
 
 /// Time between two frames.
 const PICTURE: Duration = Duration::from_millis(33);
@@ -325,6 +326,13 @@ impl TerminalView {
     pub fn note(&self, text: &str) {
         if self.style().detail != Detail::Nothing {
             self.say_as(Tone::Dim, text);
+        }
+    }
+
+    /// Shows the parts of a line, dim and with dots between them; nothing if there are none.
+    pub(crate) fn note_parts(&self, parts: &[String]) {
+        if !parts.is_empty() {
+            self.note(&parts.join(&format!(" {} ", self.style().signs().dot)));
         }
     }
 

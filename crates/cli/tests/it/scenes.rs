@@ -23,6 +23,7 @@ mod sequences;
 mod shell;
 mod sizes;
 mod slashes;
+mod status_line;
 mod stopping;
 mod tools;
 mod typing;

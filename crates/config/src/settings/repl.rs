@@ -1,5 +1,6 @@
 //! `[repl]`: how the conversation at the terminal behaves.
 
+use super::status::{self, StatusTemplate};
 use crate::table::Table;
 
 /// When the person at the terminal is called by a bell and a notification.
@@ -12,12 +13,26 @@ pub enum Notify {
     Never,
 }
 
-/// Returns whether lines are edited with the keys of vi, and when the person is called.
-pub(super) fn repl(file: &Table<'_, '_>) -> (Option<bool>, Option<Notify>) {
-    let Some(table) = file.table("repl") else { return (None, None) };
+/// The settings of `[repl]` that are there.
+#[derive(Debug, Default)]
+pub(super) struct ReplPlan {
+    /// Whether lines are edited with the keys of vi.
+    pub(super) vi: Option<bool>,
+    /// When the person is called.
+    pub(super) notify: Option<Notify>,
+    /// The line above the prompt.
+    pub(super) status: Option<StatusTemplate>,
+}
+
+pub(super) fn repl(file: &Table<'_, '_>) -> ReplPlan {
+    let Some(table) = file.table("repl") else { return ReplPlan::default() };
     let words = [("unfocused", Notify::Unfocused), ("always", Notify::Always), ("never", Notify::Never)];
     let vi = table.boolean("vi").map(|vi| vi.value);
     let notify = table.choice("notify", &words).map(|notify| notify.value);
+    let status = table.string("status").and_then(|text| {
+        let refused = |why| table.problems.bad_value(text.span, why, status::hint());
+        StatusTemplate::new(&text.value).map_err(refused).ok()
+    });
     table.finish();
-    (vi, notify)
+    ReplPlan { vi, notify, status }
 }

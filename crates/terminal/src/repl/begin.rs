@@ -245,6 +245,7 @@ impl<'a> Beginning<'a> {
             view.name(&console.context.redactor.clean(&safe_line(&directory.to_string_lossy(), TITLE)));
         }
         let tally = Tally::default();
+        let status = files.status.clone().unwrap_or_default();
         if let Some(session) = &session {
             tally.take(&session.loaded);
         }
@@ -272,6 +273,8 @@ impl<'a> Beginning<'a> {
             contents,
             spent: TurnCosts::default(),
             tally,
+            status,
+            shown_status: Vec::new(),
             conversation,
             waiting,
             known,

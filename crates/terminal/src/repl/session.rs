@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use converse_config::SettingsPlan;
+use converse_config::{SettingsPlan, StatusTemplate};
 use converse_editor::{Editor, Prompt, Read};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -63,6 +63,9 @@ pub(super) struct ReplSession<'a> {
     pub(super) contents: Kept,
     pub(super) spent: TurnCosts,
     pub(super) tally: Tally,
+    /// What the line above the prompt shows, and its parts as they were last shown.
+    pub(super) status: StatusTemplate,
+    pub(super) shown_status: Vec<String>,
     pub(super) conversation: ReplConversation<'a>,
     /// Attached, and not said yet.
     pub(super) waiting: UserInput,
@@ -98,6 +101,7 @@ impl ReplSession<'_> {
     pub(super) async fn sit(&mut self) -> Result<(), Failure> {
         let mut once = false;
         loop {
+            self.shows_status();
             match self.read().await? {
                 Read::End => return Ok(()),
                 Read::Interrupted { after_keys: false } if once => return Ok(()),

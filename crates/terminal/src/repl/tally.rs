@@ -5,6 +5,7 @@ use converse_engine::{Event, Sink, SinkError};
 use converse_session::Loaded;
 use parking_lot::Mutex;
 
+use crate::view::money;
 use converse_text::wording::{counted, grouped};
 
 #[derive(Debug, Default)]
@@ -60,6 +61,13 @@ impl Tally {
             several(replies, "model call"),
             several(invocations, "invocation"),
         )
+    }
+
+    /// Money in a few characters, if it is known that something was spent.
+    pub(super) fn dollars(&self) -> Option<String> {
+        let Sums { cost, paid, .. } = *self.0.lock();
+        let all = cost.plus(paid);
+        (all > Cost(0)).then(|| money(all))
     }
 
     /// Money, for people.

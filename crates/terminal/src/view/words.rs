@@ -57,7 +57,7 @@ pub(super) fn so_far(time: Duration) -> String {
 }
 
 /// Formats an amount: `$1.25`, `$0.0042`; small ones to the micro-dollar.
-pub(super) fn money(Cost(micros): Cost) -> String {
+pub(crate) fn money(Cost(micros): Cost) -> String {
     let (dollars, rest) = (micros / 1_000_000, micros % 1_000_000);
     let digits = format!("{rest:06}");
     let digits = if dollars > 0 { digits.get(..2).unwrap_or_default() } else { digits.trim_end_matches('0') };

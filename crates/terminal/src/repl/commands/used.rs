@@ -47,7 +47,7 @@ impl ReplSession<'_> {
     }
 
     /// What fills the next request.
-    pub(super) fn filled(&mut self) -> Ledger {
+    pub(in crate::repl) fn filled(&mut self) -> Ledger {
         let history = self.conversation.lend();
         let mut conversation = self.conversing(&self.attention.end, None).resume(history);
         let filled = conversation.ledger();
