@@ -96,6 +96,7 @@ fn shipped_descriptors_are_right() {
         ("io.edit_file", "edit_file", Write),
         ("io.list_directory", "list_directory", Read),
         ("io.search_files", "search_files", Read),
+        ("shell.run", "\"sh\"", External),
         ("web.web_search", "web_search", External),
         ("web.fetch", "fetch", External),
     ];
