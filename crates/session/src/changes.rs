@@ -97,6 +97,13 @@ pub struct FileChange {
     pub after: Option<FileState>,
 }
 
+impl FileChange {
+    /// Returns whether the file is as it was: the call has failed, or it wrote what was there.
+    pub fn left_as_it_was(&self) -> bool {
+        self.after.is_some_and(|after| after.is_same(&self.before))
+    }
+}
+
 /// The changes that belong to a conversation, each with its line in the journal.
 #[derive(Debug, Clone, Default)]
 pub struct FileChanges(Vec<(u64, FileChange)>);
@@ -430,6 +437,23 @@ mod tests {
         assert_eq!(desk.session.changes.surplus(0).len(), 3);
         desk.session.journal.lock().remove(&format!("{CONTENT}{}", all[0])).unwrap();
         assert_eq!(desk.standings(), [Standing::Lost, Standing::Ready, Standing::Ready]);
+    }
+
+    #[test]
+    fn a_call_that_failed_has_changed_nothing() {
+        let file = |byte: u8| FileState::File { sha256: digest(&[byte]), kept: None, bytes: 1, mode: 0o600 };
+        for (before, after, same) in [
+            (file(1), Some(file(1)), true),
+            (FileState::Absent, Some(FileState::Absent), true),
+            (file(1), Some(file(2)), false),
+            (FileState::Absent, Some(file(1)), false),
+            (FileState::Unknown, Some(FileState::Unknown), false),
+            (file(1), None, false),
+        ] {
+            let change =
+                FileChange { id: InvocationId::of(TurnId(1), 0), path: "/a".to_owned(), before, after };
+            assert_eq!(change.left_as_it_was(), same, "{change:?}");
+        }
     }
 
     #[test]

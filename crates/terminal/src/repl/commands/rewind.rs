@@ -56,7 +56,7 @@ impl ReplSession<'_> {
     fn saying_row(&self, number: usize, (start, end): (usize, usize)) -> Vec<String> {
         let turn = self.conversation.transcript().as_slice().get(start..end).unwrap_or_default();
         let mut paths: Vec<String> = Vec::new();
-        for change in self.conversation.changes(start, end) {
+        for change in self.conversation.changes(start, end).iter().filter(|change| !change.left_as_it_was()) {
             let path = self.shown_path(&change.path);
             if !paths.contains(&path) {
                 paths.push(path);
