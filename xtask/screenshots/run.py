@@ -89,6 +89,27 @@ def compact(value):
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+# A project: the program of the answer above, and its repository.
+RAIN_PY = """import csv
+import sys
+
+
+def most(path):
+    with open(path) as file:
+        rain = {row["city"]: int(row["mm"]) for row in csv.DictReader(file)}
+    return min(rain, key=rain.get)
+
+
+print(most(sys.argv[1]))
+"""
+
+
+def edit(old, new):
+    return [("io__edit_file", compact({"path": "cities.py", "old_text": old, "new_text": new}))]
+
+
+FIX = edit("return min(rain, key=rain.get)", "return max(rain, key=rain.get)")
+NAME = edit("print(most(sys.argv[1]))", 'print("most rain:", most(sys.argv[1]))')
 PACKING = compact({"path": "packing.md", "content": "# For Bergen\n\n- a coat with a hood\n- boots\n- a book\n"})
 
 
@@ -271,6 +292,40 @@ def sessions(terminal, work):
     terminal.screen.cursor.hidden = True
 
 
+def changes(terminal, work):
+    terminal.asks("Why does @cities.py name Oslo?")
+    terminal.until("a question", lambda shown: "for the rest of this run:" in shown)
+
+
+def modes(terminal, work):
+    terminal.answers("/help")
+    terminal.types("\x1b[Z\x1b[Z")
+    terminal.until("the mode", lambda shown: "accept-edits" in shown)
+    terminal.asks("Why does @cities.py name Oslo?")
+    terminal.answers("context left")
+
+
+def ahead(terminal, work):
+    terminal.asks("Do I need a coat this week in Oslo?")
+    terminal.until("a call", lambda shown: "weather.forecast" in shown)
+    terminal.types("And in Bergen?\r")
+    terminal.until("a queued message", lambda shown: "queued: And in Bergen?" in shown)
+    terminal.types("and boots")
+    terminal.until("what was typed", lambda shown: "❯ and boots" in shown)
+
+
+def rewind(terminal, work):
+    terminal.answers("/help")
+    terminal.types("\x1b[Z\x1b[Z")
+    terminal.until("the mode", lambda shown: "accept-edits" in shown)
+    terminal.asks("Why does @cities.py name Oslo?")
+    terminal.answers("take the most")
+    terminal.asks("Say what is printed.")
+    terminal.answers("It says so now.")
+    terminal.types("/rewind\r")
+    terminal.until("a list", lambda shown: "back to which message?" in shown)
+
+
 def narrow(terminal, work):
     terminal.asks("Where does it rain more?")
     terminal.answers("tail -1")
@@ -282,6 +337,10 @@ SCENES = {
     "answer": ((88, 40), [RAIN], answer),
     "tools": ((88, 40), [forecasts("Oslo", "Bergen", "Tromsø"), "Take a coat."], tools),
     "approval": ((88, 40), [[("io__write_file", PACKING)]], approval),
+    "changes": ((88, 40), [FIX], changes),
+    "modes": ((88, 40), [FIX, "It took the least rain; now it takes the most."], modes),
+    "ahead": ((88, 40), [forecasts("Oslo"), "Take a coat."], ahead),
+    "rewind": ((88, 40), [FIX, "Now it should take the most.", NAME, "It says so now."], rewind),
     "usage": ((88, 40), [forecasts("Bergen"), "In Bergen you always need one: take a coat."], usage),
     "sessions": ((100, 20), ["Bergen.", "Boots.", "Seven."], sessions),
     "narrow": ((40, 44), [NARROW_RAIN], narrow),
@@ -296,6 +355,10 @@ def take(name, binary):
         for one in ("home", "work", "ensembles"):
             (place / one).mkdir()
         (place / "ensembles/weather.toml").write_text(WEATHER)
+        if name in ("changes", "modes", "rewind"):
+            (place / "work/cities.py").write_text(RAIN_PY)
+            (place / "work/.git").mkdir()
+            (place / "work/.git/HEAD").write_text("ref: refs/heads/wettest\n")
         words = [binary, "-m", MODEL, "--ensembles", place / "ensembles"]
         if name == "sessions":
             words = ["bash", "-c", SHELL, "bash", binary]

@@ -53,7 +53,7 @@ impl ReplSession<'_> {
             return None;
         }
         let left: f64 = 1.0 - self.filled().share()?;
-        Some(format!("{:.0} % context left", left.max(0.0) * 100.0))
+        Some(format!("{:.0} % context left", (left.max(0.0) * 100.0).floor()))
     }
 }
 

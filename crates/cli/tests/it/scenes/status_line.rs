@@ -8,8 +8,9 @@ use crate::provider::{Line, Provider};
 fn env(provider: &Provider, settings: &str) -> TestEnv {
     let env = provider.env(TestEnv::new());
     let model = provider.model();
-    let settings =
-        format!("{settings}\n[models.\"{model}\"]\nwindow = 8000\nprice = {{ input = 1000, output = 1000 }}\n");
+    let settings = format!(
+        "{settings}\n[models.\"{model}\"]\nwindow = 8000\nprice = {{ input = 1000, output = 1000 }}\n"
+    );
     env.write("home/.config/converse/config.toml", &settings);
     env.write("work/.git/HEAD", "ref: refs/heads/blue\u{1b}[2J\n");
     env
