@@ -90,7 +90,7 @@ pub type Safe = fn(&str) -> Cow<'_, str>;
 /// Cleans text for storage, by removing what must not be in a file.
 pub type Clean = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// Returns what stands in the line for a paste; `None`: the paste itself. Looks at files, but never waits.
+/// Returns what is put into the line for a paste; `None`: the paste itself. Looks at files, but never waits.
 pub type Pasted = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// What the program makes of entries, for [`Setup`] and [`TypedAhead`].

@@ -111,11 +111,12 @@ impl Reader<'_> {
         let effects = effects(&table);
         let interactive = table.boolean("interactive").map(|value| value.value);
         let reason = table.string("reason").map(|reason| reason.value);
-        let conditions = conditions(&table);
+        let allows = decision.as_ref().is_some_and(|decision| decision.value == Permission::Allow);
+        let conditions = conditions(&table, allows);
         let examples =
             [("match", true), ("not_match", false)].map(|(key, fits)| (key, fits, texts(&table, key)));
         let (tools, decision) = (tools?, decision?);
-        if decision.value == Permission::Allow && !self.may_allow(&table, decision.span) {
+        if allows && !self.may_allow(&table, decision.span) {
             return None;
         }
         let names: Vec<String> = tools.iter().map(|tool| tool.value.clone()).collect();

@@ -13,7 +13,7 @@ use crate::world::World;
 
 const EXTENSIONS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 const TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-/// Bytes that tell the type.
+/// First bytes of a file, enough to determine its type.
 const HEAD: u64 = 16;
 
 /// A picture to attach.

@@ -12,13 +12,13 @@ use converse_text::wording::bytes;
 use tokio::io::AsyncReadExt as _;
 use tokio::time::timeout;
 
-/// Those who hold a clipboard, if one of them is here and has something to talk to.
+/// Programs that write the clipboard, with their arguments and the variable without which one has no desktop.
 const KEEPERS: [(&str, &[&str], &str); 3] = [
     ("wl-copy", &[], "WAYLAND_DISPLAY"),
     ("xclip", &["-selection", "clipboard"], "DISPLAY"),
     ("pbcopy", &[], ""),
 ];
-/// Those who give a picture of it. `wl-paste` is of wl-clipboard; the last two are of macOS, which always has `osascript`.
+/// Programs that read a picture from it. `wl-paste` is of wl-clipboard; the last two are of macOS, which always has `osascript`.
 const READERS: [(&str, &[&str], &str); 5] = [
     ("wl-paste", &["--no-newline", "--type", "image/png"], "WAYLAND_DISPLAY"),
     ("xclip", &["-selection", "clipboard", "-t", "image/png", "-o"], "DISPLAY"),

@@ -1,4 +1,4 @@
-//! Pictures of an entry: each stands in the line as a mark, such as `[picture 1: chart.png]`, and is attached to the message
+//! Pictures of an entry: each appears in the line as a mark, such as `[picture 1: chart.png]`, and is attached to the message
 //! that has its mark.
 
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ impl Pictures {
         Self { home, ..Self::default() }
     }
 
-    /// Returns the marks that stand in the line for a paste of nothing but paths of pictures.
+    /// Returns the marks that replace a paste of nothing but paths of pictures.
     pub(super) fn pasted(&self, paste: &str) -> Option<String> {
         let paths = dropped::pictures(paste, self.home.as_deref())?;
         let marks: Vec<String> = paths

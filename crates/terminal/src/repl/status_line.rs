@@ -12,8 +12,6 @@ use super::session::ReplSession;
 
 /// Maximum characters of a value.
 const VALUE: usize = 60;
-/// Levels of directories above the current one in which a repository is looked for.
-const LEVELS: usize = 64;
 /// Bytes that are read of a file of git.
 const LINE: u64 = 4096;
 /// Characters of a commit that is checked out without a branch.
@@ -35,7 +33,7 @@ impl ReplSession<'_> {
                 0 => None,
                 count => Some(counted(count, "server")),
             },
-            StatusValue::Branch => branch(&self.world.cwd),
+            StatusValue::Branch => self.world.project_root().and_then(branch),
             StatusValue::Directory => {
                 self.world.cwd.file_name().map(|name| name.to_string_lossy().into_owned())
             }
@@ -57,12 +55,12 @@ impl ReplSession<'_> {
     }
 }
 
-/// The branch of the repository around a directory, or the beginning of the commit that is checked out.
+/// The branch of the repository at `root`, or the beginning of the commit that is checked out.
 /// <https://git-scm.com/docs/gitrepository-layout> (checked 2026-11)
-fn branch(directory: &Path) -> Option<String> {
-    let git = directory.ancestors().take(LEVELS).map(|one| one.join(".git")).find(|git| git.exists())?;
+fn branch(root: &Path) -> Option<String> {
+    let git = root.join(".git");
     let head = match first_line(&git) {
-        Some(line) => git.parent()?.join(line.strip_prefix("gitdir:")?.trim()).join("HEAD"),
+        Some(line) => root.join(line.strip_prefix("gitdir:")?.trim()).join("HEAD"),
         None => git.join("HEAD"),
     };
     let line = first_line(&head)?;
@@ -80,6 +78,8 @@ fn first_line(path: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use converse_host::world::World;
+
     use super::*;
 
     #[test]
@@ -98,6 +98,7 @@ mod tests {
         for path in ["main/src", "bare", "tree", "odd"] {
             std::fs::create_dir_all(temp.path().join(path)).unwrap();
         }
+        let (here, _) = World::snapshot().unwrap();
         for (path, expected) in [
             ("main/src", Some("feature/one")),
             ("main", Some("feature/one")),
@@ -105,7 +106,8 @@ mod tests {
             ("bare", None),
             ("odd", None),
         ] {
-            assert_eq!(branch(&temp.path().join(path)).as_deref(), expected, "{path}");
+            let world = World { cwd: temp.path().join(path), ..here.clone() };
+            assert_eq!(world.project_root().and_then(branch).as_deref(), expected, "{path}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The status line above the prompt.
 
-use super::person::{Kind, Person};
+use super::person::Person;
 use crate::body::text;
 use crate::env::TestEnv;
 use crate::provider::{Line, Provider};
@@ -47,20 +47,18 @@ fn it_says_what_has_changed() {
 
 #[test]
 fn it_is_as_the_settings_say() {
-    for (template, kind, expected) in [
-        ("{directory} on {branch}|{mode}|{cost}", Kind::default(), Some("work on blue\\x1b[2J · ask")),
-        ("", Kind::default(), None),
-    ] {
-        let provider = Provider::chat([Line::from(text("I see."))]);
+    let provider = Provider::chat([Line::from(text("I see."))]);
+    for (template, expected) in
+        [("{directory} on {branch}|{mode}|{cost}", Some("work on blue\\x1b[2J · ask")), ("", None)]
+    {
         let env = env(&provider, &format!("[repl]\nstatus = \"{template}\""));
-        let mut person = Person::at(kind, &env, &["-m", provider.model()]);
+        let mut person = Person::runs(&env, &["-m", provider.model()]);
         person.prompts();
         let shown = rows(&person, "blue");
         assert_eq!(shown.first().map(String::as_str), expected, "{}", person.screen());
         person.says("/quit");
         assert_eq!(person.ends().code, 0);
     }
-    let provider = Provider::chat([Line::from(text("I see."))]);
     let env = env(&provider, "");
     let mut person = Person::runs(&env, &["-m", provider.model(), "--plain"]);
     person.prompts();

@@ -15,11 +15,11 @@ use crate::table::Table;
 /// key would silently keep the rule from matching.
 const RULE_KEYS: [&str; 7] = ["tools", "decision", "effects", "interactive", "reason", "match", "not_match"];
 
-/// Reads `arguments`: a table of conditions.
-pub(super) fn conditions(table: &Table<'_, '_>) -> Conditions {
+/// Reads `arguments`: a table of conditions. `allows`: of a rule that allows.
+pub(super) fn conditions(table: &Table<'_, '_>, allows: bool) -> Conditions {
     let Some((_, value)) = table.get("arguments") else { return Conditions::None };
     if value.get_ref().as_str().is_none() {
-        return each(table);
+        return each(table, allows);
     }
     // The approvals file has a text here: the complete arguments with defaults. In settings, a rule that denies would then
     // never match.
@@ -30,10 +30,8 @@ pub(super) fn conditions(table: &Table<'_, '_>) -> Conditions {
     Conditions::None
 }
 
-fn each(table: &Table<'_, '_>) -> Conditions {
+fn each(table: &Table<'_, '_>, allows: bool) -> Conditions {
     let Some(arguments) = table.table("arguments") else { return Conditions::None };
-    let decision = table.get("decision").and_then(|(_, value)| value.get_ref().as_str());
-    let allows = decision == Some("allow");
     let mut predicates = Vec::new();
     for (name, value) in arguments.named() {
         if RULE_KEYS.contains(&name.value.as_str()) {
