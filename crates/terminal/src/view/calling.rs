@@ -18,7 +18,7 @@ impl TerminalView {
     /// The turn has ended. Nobody is called who has sent the next message already.
     pub(crate) fn call_after_turn(&self, failed: bool) {
         self.hear_keys();
-        if !self.modes.typed().has_sent() {
+        if !self.modes.typed().sends_next() {
             self.call(if failed { "converse: the turn failed" } else { "converse: the answer is ready" });
         }
     }

@@ -3,6 +3,7 @@
 use converse_editor::{Draft, Meaning};
 use converse_ensemble::{Mode, ModeSwitch};
 use converse_screen::{Line, Tone};
+use converse_text::shorten::within_columns;
 use converse_text::{clusters, safe_line, width};
 
 use super::frame::Frame;
@@ -51,32 +52,55 @@ impl TerminalView {
         loss.cancelled().await;
     }
 
-    fn idle_row(&self) -> String {
-        match self.mode.get().map_or("", status) {
-            "" => "esc interrupts".to_owned(),
-            mode => format!("esc interrupts · {mode}"),
-        }
-    }
-
     /// The last rows of a turn: what was typed, or what a key would do.
     pub(super) fn keys_rows(&self, state: &State, frame: &Frame<'_>) -> Vec<Line> {
         if !self.modes.holds_echo() {
             return Vec::new();
         }
         let typed = self.modes.typed();
-        let (sent, line) = typed.shown();
-        let queued = |text| Line::toned(Tone::Dim, &format!("queued: {}", frame.brief(text, SENT_SHOWN)));
-        let mut rows: Vec<Line> = sent.take(MOST_SENT).map(queued).collect();
-        let sign = frame.signs().prompt;
-        let room = frame.look.width.saturating_sub(width(sign) + 1);
+        let queued = |text| match text {
+            "" => Line::toned(Tone::Dim, "queued: the end of the program"),
+            text => Line::toned(Tone::Dim, &format!("queued: {}", frame.brief(text, SENT_SHOWN))),
+        };
+        let mut rows: Vec<Line> = typed.queued().take(MOST_SENT).map(queued).collect();
+        let line = typed.line();
+        let mode = self.mode.get().map_or("", status);
+        let earlier = if typed.queued().next().is_some() { "↑ edits" } else { "" };
         rows.extend(match line {
             _ if typed.is_pasting() => Some(Line::toned(Tone::Dim, "a paste is coming in")),
-            "" if state.in_turn => Some(Line::toned(Tone::Dim, &self.idle_row())),
-            "" => None,
-            line => Some(Line::toned(Tone::Dim, sign).with(Tone::Plain, &end_of(line, room))),
+            ("", "") if state.in_turn => Some(hints(&["esc interrupts", earlier, mode], frame)),
+            ("", "") => None,
+            line => Some(typed_row(line, frame)),
         });
         rows
     }
+}
+
+/// What keys do, as far as there is room.
+fn hints(hints: &[&str], frame: &Frame<'_>) -> Line {
+    let mut row = String::new();
+    for hint in hints.iter().filter(|hint| !hint.is_empty()) {
+        let longer = match row.as_str() {
+            "" => (*hint).to_owned(),
+            row => format!("{row} · {hint}"),
+        };
+        let longer = frame.style.spelt(&longer);
+        if row.is_empty() || width(&longer) <= frame.look.width {
+            row = longer;
+        }
+    }
+    Line::toned(Tone::Dim, &row)
+}
+
+/// The line that is typed, in one row, with its cursor.
+fn typed_row((before, behind): (&str, &str), frame: &Frame<'_>) -> Line {
+    let signs = frame.signs();
+    let room = frame.look.width.saturating_sub(width(signs.prompt) + width(signs.cursor) + 1);
+    let behind = safe_line(start_of(behind, room), usize::MAX);
+    let before = end_of(before, room.saturating_sub(width(&behind).min(room / 3)));
+    let behind = within_columns(&behind, room.saturating_sub(width(&before)), "");
+    let typed = Line::toned(Tone::Dim, signs.prompt).with(Tone::Plain, &before);
+    typed.with(Tone::Accent, signs.cursor).with(Tone::Plain, &behind)
 }
 
 /// The mode for a prompt; empty for the usual one.
@@ -96,6 +120,12 @@ pub(crate) fn mode_note(mode: &ModeSwitch) -> String {
         (Mode::AcceptEdits, Some(why)) => format!("no effect here, because {why}"),
     };
     format!("mode {}: {what}", mode.mode().as_str())
+}
+
+/// The first characters of a text, as many as columns.
+fn start_of(text: &str, columns: usize) -> &str {
+    let end = text.char_indices().nth(columns).map_or(text.len(), |(at, _)| at);
+    text.get(..end).unwrap_or_default()
 }
 
 /// The end of a text, in one line of so many columns.

@@ -65,7 +65,7 @@ impl Style {
         if self.unicode {
             return text.to_owned();
         }
-        let signs = [("·", "-"), ("…", "..."), ("–", "-"), ("→", "->"), ("≥", ">="), ("❯", ">")];
+        let signs = [("·", "-"), ("…", "..."), ("–", "-"), ("→", "->"), ("≥", ">="), ("❯", ">"), ("↑", "up")];
         signs.iter().fold(text.to_owned(), |text, (sign, letters)| text.replace(sign, letters))
     }
 
@@ -118,6 +118,7 @@ pub(super) struct Signs {
     pub(super) more: &'static str,
     pub(super) bar: char,
     pub(super) prompt: &'static str,
+    pub(super) cursor: &'static str,
 }
 
 const UNICODE: Signs = Signs {
@@ -130,6 +131,7 @@ const UNICODE: Signs = Signs {
     more: "…",
     bar: '│',
     prompt: "❯ ",
+    cursor: "▏",
 };
 
 const ASCII: Signs = Signs {
@@ -142,6 +144,7 @@ const ASCII: Signs = Signs {
     more: "...",
     bar: '|',
     prompt: "> ",
+    cursor: "|",
 };
 
 #[cfg(test)]

@@ -89,6 +89,53 @@ fn messages_that_are_sent_meanwhile_are_answered_one_after_the_other() {
 }
 
 #[test]
+fn queued_messages_are_edited_and_removed() {
+    let waits = calls([("wait__for", json!({ "name": "one" }))]);
+    let answers = ["It is there.", "I see.", "Good."].map(|answer| Line::from(text(answer)));
+    let provider = Provider::chat([Line::from(waits)].into_iter().chain(answers));
+    let env = provider.env(TestEnv::new());
+    env.write("tools/wait.toml", WAITING);
+    let tools = env.path("tools").display().to_string();
+    let narrow = Kind { columns: 40, ..Kind::default() };
+    let args = ["-m", provider.model(), "--ensembles", &tools, "-e", "wait"];
+    let mut person = Person::at(narrow, &env, &args);
+    person.says("wait for it");
+    person.until("a running line", |person| person.screen().contains("wait.for name=\"one\""));
+    for message in ["frist", "second", "third"] {
+        person.types(&format!("{message}\r"));
+        person.sees(&format!("queued: {message}"));
+    }
+    person.sees("esc interrupts · ↑ edits");
+    for (message, queued) in [("third", "second"), ("second", "third"), ("frist", "third")] {
+        person.presses(Key::Up);
+        person.until("a message in the line", |person| {
+            let screen = person.screen();
+            screen.contains(&format!("❯ {message}▏")) && screen.contains(&format!("queued: {queued}"))
+        });
+    }
+    person.presses(Key::Home);
+    person.presses(Key::Ctrl('f'));
+    person.sees("❯ f▏rist");
+    person.types("\x1b[3~\x1b[Cr\r");
+    person.until("the message in its place", |person| {
+        let screen = person.screen();
+        screen.find("queued: first") < screen.find("queued: second") && screen.contains("queued: first")
+    });
+    person.presses(Key::Up);
+    person.sees("❯ third▏");
+    person.presses(Key::Up);
+    person.sees("❯ second▏");
+    person.presses(Key::Ctrl('u'));
+    person.until("two messages", |person| !person.screen().contains("second"));
+    env.write("work/go-one", "");
+    person.sees("Good.");
+    assert_eq!(said(&provider), ["wait for it", "first", "third"]);
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+    provider.is_content();
+}
+
+#[test]
 fn esc_breaks_a_turn_off_and_swallows_nothing() {
     let provider = Provider::chat([stalls(), text("I see.").into(), yes()]);
     let env = provider.env(TestEnv::new());
