@@ -223,6 +223,12 @@ impl Conversation {
         }
     }
 
+    /// Returns whether the user may speak before the next model call: every call of the last reply has its result.
+    pub(crate) fn may_be_steered(&self) -> bool {
+        self.transcript.open().is_empty()
+            && self.transcript.as_slice().last().is_some_and(|last| matches!(last, Canister::Result(_)))
+    }
+
     /// Returns whether the last reply has no text.
     fn is_mute(&self) -> bool {
         last_words(&self.transcript).trim().is_empty()

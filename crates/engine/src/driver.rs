@@ -124,7 +124,10 @@ impl Driver<'_> {
                 }
             }
             match step {
-                Step::CallModel => self.call_model().await?,
+                Step::CallModel => {
+                    self.steer()?;
+                    self.call_model().await?;
+                }
                 Step::Decide(undecided) => {
                     if let Some(postponed) = self.decide(&undecided).await? {
                         return Ok(postponed);
@@ -139,6 +142,19 @@ impl Driver<'_> {
                 Step::Done(ending) => return Ok(ending),
             }
         }
+    }
+
+    /// Appends what the user says to the running turn, if the model is called with results.
+    fn steer(&mut self) -> Result<(), EngineError> {
+        let Some(steering) = self.ports.steering.filter(|_| self.conversation.may_be_steered()) else {
+            return Ok(());
+        };
+        while let Some(user) = steering.take() {
+            let said = Canister::User(user);
+            self.ports.append(&said)?;
+            self.conversation.say(said)?;
+        }
+        Ok(())
     }
 
     /// Checks the final answer. An invalid answer is followed by a message to the model, like one of the user.

@@ -61,8 +61,8 @@ pub use exchange::with_note;
 pub use exchange_error::{AttemptError, ExchangeError};
 pub use limits::{Limit, Limits, Timeouts};
 pub use ports::{
-    Act, Admitted, AnswerCheck, Approver, ByteStream, Ports, Released, Runner, Sink, SinkError, Wire,
-    WireError, WireErrorKind,
+    Act, Admitted, AnswerCheck, Approver, ByteStream, Ports, Released, Runner, Sink, SinkError, Steering,
+    Wire, WireError, WireErrorKind,
 };
 pub use retry::RetryPolicy;
 pub use route::{RequestExtras, Route, request_extras};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use converse_canister::{Canister, Decision};
+use converse_canister::{Canister, Decision, User};
 use converse_ensemble::Pending;
 use converse_provider::AuthScheme;
 use futures_util::future::BoxFuture;
@@ -131,6 +131,13 @@ pub enum SinkError {
     Audit(String),
 }
 
+/// Words of the user for the turn that runs. They are taken when every call of a reply has its result, right before the model is
+/// called again: never between a call and its result, and not after the last reply.
+pub trait Steering: Send + Sync {
+    /// Takes the next message, which joins the conversation at once.
+    fn take(&self) -> Option<User>;
+}
+
 /// What a step of a turn is about to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
@@ -165,6 +172,7 @@ pub struct Ports<'a> {
     /// Returns a number in [0, 1) for the jitter of retries.
     pub jitter: &'a (dyn Fn() -> f64 + Sync),
     pub runner: Option<&'a dyn Runner>,
+    pub steering: Option<&'a dyn Steering>,
 }
 
 impl Ports<'_> {

@@ -209,7 +209,8 @@ impl Setup {
             });
         }
         let notes = Notes { fails: self.fails, ..Notes::default() };
-        let ports = Ports { approver: &Nobody, sinks: &[&notes], jitter: &|| 0.0, runner: None };
+        let ports =
+            Ports { approver: &Nobody, sinks: &[&notes], jitter: &|| 0.0, runner: None, steering: None };
         let ending = if turn {
             converse(&mut conversation, &engine, ports, &cancel).await
         } else {

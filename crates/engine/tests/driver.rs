@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's helpers may panic")]
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,8 +13,8 @@ use converse_canister::{
 use converse_config::{EnsemblePlan, OnFailure, Permission, Policy, Rule};
 use converse_engine::{
     Act, AnswerCheck, Approver, AttemptError, CompactionPolicy, Conversation, Ending, Engine, EngineError,
-    Event, Limit, Limits, Ports, Progress, Released, RetryPolicy, Route, Runner, Sink, SinkError, Step,
-    Timeouts, WireErrorKind, converse, with_note,
+    Event, Limit, Limits, Ports, Progress, Released, RetryPolicy, Route, Runner, Sink, SinkError, Steering,
+    Step, Timeouts, WireErrorKind, converse, with_note,
 };
 use converse_ensemble::{
     Answer, ConnectError, Connection, Context, Ensemble, Invocable, InvokeError, NoArtefacts, Pending,
@@ -265,7 +266,8 @@ async fn a_turn_ends_at_a_postponed_question_and_goes_on_with_its_answer() {
         can_take_back: false,
         deadline: None,
     };
-    let ports = Ports { approver: &approver, sinks: &[&notes], jitter: &|| 1.0, runner: None };
+    let ports =
+        Ports { approver: &approver, sinks: &[&notes], jitter: &|| 1.0, runner: None, steering: None };
     let mut conversation = Conversation::resume(Transcript::new(), Limits::default());
     conversation.say(Canister::User(User::text("go"))).unwrap();
     let ending = converse(&mut conversation, &engine, ports, &cancel).await.unwrap();
@@ -323,7 +325,13 @@ async fn a_runner_carries_a_turn_from_step_to_step_and_its_limits_go_with_it() {
     let ending = loop {
         // Each step in another process: only the transcript is kept.
         let few = Few(Mutex::new((1, Vec::new())));
-        let ports = Ports { approver: &approver, sinks: &[&notes], jitter: &|| 1.0, runner: Some(&few) };
+        let ports = Ports {
+            approver: &approver,
+            sinks: &[&notes],
+            jitter: &|| 1.0,
+            runner: Some(&few),
+            steering: None,
+        };
         let ended = converse(&mut conversation, &engine, ports, &cancel).await;
         acts.extend(few.0.into_inner().unwrap().1);
         match ended {
@@ -353,6 +361,9 @@ struct Run {
     lines: Vec<String>,
     transcript: Transcript,
     requests_left: usize,
+    requests: Vec<Value>,
+    /// What the turn did not take.
+    typed: Vec<&'static str>,
 }
 
 fn route<'a>(model: &str, wire: &'a ScriptedWire, price: Option<Price>) -> Route<'a> {
@@ -387,6 +398,8 @@ struct Setup {
     price: Option<Price>,
     limits: Limits,
     can_take_back: bool,
+    /// What the user has typed for the turn before it begins.
+    typed: &'static [&'static str],
 }
 
 fn setup(script: Vec<Reply>) -> Setup {
@@ -404,6 +417,7 @@ fn setup(script: Vec<Reply>) -> Setup {
         price: None,
         limits: Limits::default(),
         can_take_back: false,
+        typed: &[],
     }
 }
 
@@ -436,7 +450,9 @@ impl Setup {
         }
         let mut conversation = Conversation::resume(Transcript::new(), self.limits);
         conversation.say(Canister::User(User::text("go"))).unwrap();
-        let ports = Ports { approver: &approver, sinks: &[&notes], jitter: &|| 1.0, runner: None };
+        let typed = Typed(Mutex::new(self.typed.iter().copied().collect()));
+        let steering = Some(&typed as &dyn Steering);
+        let ports = Ports { approver: &approver, sinks: &[&notes], jitter: &|| 1.0, runner: None, steering };
         let ending = converse(&mut conversation, &engine, ports, &cancel).await;
         let requests_left = count - script.requests().len();
         Run {
@@ -444,6 +460,8 @@ impl Setup {
             lines: notes.lines.into_inner().unwrap(),
             transcript: conversation.transcript().clone(),
             requests_left,
+            requests: script.requests(),
+            typed: typed.0.into_inner().unwrap().into(),
         }
     }
 }
@@ -479,6 +497,63 @@ async fn the_model_hears_of_what_the_user_has_changed_and_its_words_stay() {
         _ => None,
     });
     assert_eq!(lengths.collect::<Vec<_>>(), [0, 0], "as the model wrote them");
+}
+
+/// What the user has typed for the turn, from its beginning on.
+struct Typed(Mutex<VecDeque<&'static str>>);
+
+impl Steering for Typed {
+    fn take(&self) -> Option<User> {
+        self.0.lock().unwrap().pop_front().map(User::text)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_user_speaks_to_a_turn_between_results_and_the_next_request() {
+    let script = vec![calls(&["slow", "quick"]), calls(&["quick"]), says("Bye.")];
+    let run = Setup { typed: &["faster", "and better"], ..setup(script) }.run().await;
+    assert_eq!(run.ending.unwrap(), Ending::Finished { unapproved: 0, unsandboxed: 0, unstarted: 0 });
+    let at = |line: &str| run.lines.iter().position(|known| known == line).unwrap();
+    // After all results of the first reply, and not before its request.
+    let expected = ["result inv_1_0 success", "committed 1", "appended", "appended", "request 2"];
+    assert_eq!(run.lines[at("result inv_1_0 success")..=at("request 2")], expected);
+    assert!(run.typed.is_empty());
+    let users = |canister: &&Canister| matches!(canister, Canister::User(_));
+    assert_eq!(run.transcript.as_slice().iter().filter(users).count(), 3);
+    Transcript::try_from(run.transcript.as_slice().to_vec()).unwrap();
+    let request = run.requests.get(1).unwrap();
+    let roles: Vec<&str> =
+        request["messages"].as_array().unwrap().iter().filter_map(|one| one["role"].as_str()).collect();
+    assert!(
+        roles.ends_with(&["assistant", "tool", "tool", "user"]) || roles.ends_with(&["tool", "user", "user"]),
+        "{roles:?}"
+    );
+    assert!(request.to_string().contains("faster") && !run.requests[0].to_string().contains("faster"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn words_that_come_too_late_for_a_turn_are_not_taken() {
+    let end = Setup { typed: &["late"], ..setup(vec![says("Bye.")]) };
+    let cancelled = Setup {
+        typed: &["late"],
+        cancel_after: Some(Duration::from_millis(10)),
+        ..setup(vec![calls(&["never"])])
+    };
+    let limits = Limits { iterations: 1, ..Limits::default() };
+    let limited = Setup { typed: &["late"], limits, ..setup(vec![calls(&["quick"])]) };
+    let fails = Setup { typed: &["late"], ..setup(vec![status(400)]) };
+    for setup in [end, cancelled, limited, fails] {
+        let run = setup.run().await;
+        assert_eq!(run.typed, ["late"], "{:?}", run.lines);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn words_that_cannot_be_saved_are_not_sent() {
+    let script = vec![calls(&["quick"]), says("Bye.")];
+    let run = Setup { typed: &["faster"], fail_at: Some("appended"), ..setup(script) }.run().await;
+    assert!(matches!(run.ending, Err(EngineError::Sink(SinkError::Save(_)))));
+    assert_eq!(run.requests.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -115,7 +115,8 @@ async fn turn(
         deadline: None,
     };
     let warnings = Warnings::default();
-    let ports = Ports { approver: &Nobody, sinks: &[&warnings], jitter: &|| 0.0, runner: None };
+    let ports =
+        Ports { approver: &Nobody, sinks: &[&warnings], jitter: &|| 0.0, runner: None, steering: None };
     conversation.say(Canister::User(User::text("go"))).unwrap();
     let ending = converse(conversation, &engine, ports, &CancellationToken::new()).await;
     drop(engine);

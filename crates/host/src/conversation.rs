@@ -8,7 +8,7 @@ use std::time::Instant;
 use converse_canister::{Canister, Content, Decision, Transcript, User};
 use converse_engine::{
     AnswerCheck, Approver, CondenseOutcome, Conversation as Loop, Ending, Engine, EngineError,
-    Event as Happened, Ledger, Ports, Runner, Sink, condense_now, converse, ledger,
+    Event as Happened, Ledger, Ports, Runner, Sink, Steering, condense_now, converse, ledger,
 };
 use converse_ensemble::{Pending, Roster};
 use futures_util::FutureExt as _;
@@ -58,6 +58,7 @@ impl<'h> HostParts<'h> {
             wires: None,
             roster: None,
             runner: None,
+            steering: None,
         }
     }
 }
@@ -76,6 +77,7 @@ pub struct ConversationBuilder<'h> {
     wires: Option<Wires>,
     roster: Option<&'h Roster>,
     runner: Option<&'h dyn Runner>,
+    steering: Option<&'h dyn Steering>,
 }
 
 crate::opaque_debug!(ConversationBuilder<'_>);
@@ -142,6 +144,7 @@ impl<'h> ConversationBuilder<'h> {
             wires,
             roster,
             runner,
+            steering,
             ..
         } = self;
         let roster = roster.unwrap_or(&parts.connected.roster).for_caller(caller);
@@ -157,6 +160,7 @@ impl<'h> ConversationBuilder<'h> {
             can_take_back,
             durable,
             runner,
+            steering,
         }
     }
 
@@ -216,6 +220,14 @@ impl<'h> ConversationBuilder<'h> {
         self
     }
 
+    /// Where the user's words for a running turn come from.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn steering(mut self, steering: &'h dyn Steering) -> Self {
+        self.steering = Some(steering);
+        self
+    }
+
     /// Connections to the models that are there already.
     #[doc(hidden)]
     #[must_use]
@@ -238,6 +250,7 @@ pub struct Conversation<'h> {
     can_take_back: bool,
     durable: bool,
     runner: Option<&'h dyn Runner>,
+    steering: Option<&'h dyn Steering>,
 }
 
 impl fmt::Debug for Conversation<'_> {
@@ -279,7 +292,7 @@ impl<'h> Conversation<'h> {
         let (state, _, mut sinks) = self.history.parts();
         sinks.extend(&self.sinks);
         let approver = self.approver.as_ref();
-        let ports = Ports { approver, sinks: &sinks, jitter: &World::dice, runner: None };
+        let ports = Ports { approver, sinks: &sinks, jitter: &World::dice, runner: None, steering: None };
         let engine = asking.engine(&self.roster, &self.wires);
         condense_now(state, &engine, ports, &self.parts.interrupt.token).await
     }
@@ -316,8 +329,8 @@ impl<'h> Conversation<'h> {
         sinks.extend(&self.sinks);
         sinks.push(&events);
         sinks.extend(listener.as_ref().map(|listener| listener as &dyn Sink));
-        let (approver, runner) = (self.approver.as_ref(), self.runner);
-        let ports = Ports { approver, sinks: &sinks, jitter: &World::dice, runner };
+        let (approver, runner, steering) = (self.approver.as_ref(), self.runner, self.steering);
+        let ports = Ports { approver, sinks: &sinks, jitter: &World::dice, runner, steering };
         let engine = asking.engine(&self.roster, &self.wires);
         let said = opening(state.transcript(), settings.system.as_deref(), said);
         let ended: Result<Result<Ending, EngineError>, Failure> = match say(state, said, ports, journal) {

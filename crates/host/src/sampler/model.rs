@@ -103,7 +103,13 @@ impl Model {
         let most = most_usage(bytes, engine.route.controls.max_output_tokens);
         let most = self.model.facts.price.and_then(|price| price.cost(&most));
         let budget = SamplingBudget::new(self.meter.clone(), most, Arc::clone(&self.unknown));
-        let ports = Ports { approver: &Nobody, sinks: &[&budget], jitter: &World::dice, runner: None };
+        let ports = Ports {
+            approver: &Nobody,
+            sinks: &[&budget],
+            jitter: &World::dice,
+            runner: None,
+            steering: None,
+        };
         let ended = converse(&mut conversation, &engine, ports, &context.cancel).await;
         // A cancelled request may be billed although nothing was received.
         if !matches!(ended, Ok(Ending::Cancelled)) {
