@@ -8,7 +8,7 @@ mod queue;
 use std::time::{Duration, Instant};
 
 use crate::Meaning;
-use crate::entry::{is_continued, is_open};
+use crate::entry::{is_continued, is_open, unfenced};
 use crate::focus::Focus;
 use key::{Key, Move, PASTE_BEGINS, PASTE_ENDS, key, pasted, position, without_begun_end};
 use line::Line;
@@ -57,9 +57,13 @@ impl Draft {
 #[derive(Debug, Default)]
 pub struct TypedAhead {
     sent: Queue,
+    /// So many of them, the first ones, are for the turn that runs.
+    steers: usize,
     line: Line,
-    /// The line was taken back from this place among those that were sent.
-    place: Option<usize>,
+    /// Where the line was among those that were sent, if it was taken back.
+    place: Option<Place>,
+    /// Why a message could not be sent to the turn that runs, and waits instead.
+    refusal: Option<&'static str>,
     /// Bytes of a key or paste that has not ended.
     open: Vec<u8>,
     /// A paste that is too long has begun: nothing is a key until it ends.
@@ -72,6 +76,13 @@ pub struct TypedAhead {
     /// The last bytes are more than one Enter.
     at_once: bool,
     meaning: Meaning,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    at: usize,
+    /// It was for the turn that runs.
+    steers: bool,
 }
 
 impl TypedAhead {
@@ -172,13 +183,40 @@ impl TypedAhead {
     /// Returns what the next prompt begins with. A line that was taken back from the front is not overtaken by those behind
     /// it.
     pub fn take_next(&mut self) -> Option<Draft> {
-        let next = if self.sends_next() { self.sent.take(0) } else { None };
-        match (&mut self.place, &next) {
-            (Some(place), Some(_)) => *place -= 1,
-            (place, _) => *place = None,
-        }
-        let next = next.unwrap_or_else(|| std::mem::take(&mut self.line).into_draft());
+        self.ends_turn();
+        let next = if self.sends_next() { self.take_first() } else { None };
+        let next = next.unwrap_or_else(|| {
+            self.place = None;
+            std::mem::take(&mut self.line).into_draft()
+        });
         Some(next).filter(|next| next.is_sent || !next.text.is_empty())
+    }
+
+    /// Returns the words of the next message for the turn that runs.
+    pub fn take_steering(&mut self) -> Option<String> {
+        self.steers = self.steers.checked_sub(1)?;
+        let draft = self.take_first()?;
+        Some(self.words(&draft.text).unwrap_or(draft.text))
+    }
+
+    /// The turn has ended: messages for it that it did not take are the next ones.
+    pub fn ends_turn(&mut self) {
+        (self.steers, self.refusal) = (0, None);
+        if let Some(place) = &mut self.place {
+            place.steers = false;
+        }
+    }
+
+    fn take_first(&mut self) -> Option<Draft> {
+        if let Some(place) = &mut self.place {
+            place.at = place.at.saturating_sub(1);
+        }
+        self.sent.take(0)
+    }
+
+    /// Returns why a message waits that was to be sent to the turn that runs, once.
+    pub fn take_refusal(&mut self) -> Option<&'static str> {
+        self.refusal.take()
     }
 
     /// What is known of the focus of the terminal.
@@ -188,7 +226,7 @@ impl TypedAhead {
 
     /// Returns whether the next prompt begins with a message that was sent.
     pub fn sends_next(&self) -> bool {
-        self.sent.len() > 0 && self.place != Some(0)
+        self.sent.len() > 0 && self.place.is_none_or(|place| place.at > 0)
     }
 
     /// Returns how often Shift-Tab was pressed since the last call.
@@ -196,9 +234,9 @@ impl TypedAhead {
         std::mem::take(&mut self.switches)
     }
 
-    /// Returns the texts of the messages that wait; an empty one is Ctrl-D.
-    pub fn queued(&self) -> impl Iterator<Item = &str> {
-        self.sent.texts()
+    /// Returns the texts of the messages that wait, and whether each is for the turn that runs. An empty one is Ctrl-D.
+    pub fn queued(&self) -> impl Iterator<Item = (bool, &str)> {
+        self.sent.texts().enumerate().map(|(at, text)| (at < self.steers, text))
     }
 
     /// Returns the text of the line before and behind the cursor.
@@ -225,6 +263,7 @@ impl TypedAhead {
             Key::End if self.line.text().is_empty() => self.sent.ends(),
             Key::End => {}
             Key::Enter => self.enters(),
+            Key::Steers => self.steers(),
         }
         if self.line.text().is_empty() {
             self.place = None;
@@ -249,9 +288,41 @@ impl TypedAhead {
 
     /// The line is one of those that were sent: where it was, if it was taken back, or the last.
     fn sends(&mut self) {
+        let at = self.place.take().map_or(self.sent.len(), |place| place.at.max(self.steers));
+        self.puts_line(at);
+    }
+
+    fn puts_line(&mut self, at: usize) {
         let draft = std::mem::take(&mut self.line).into_draft();
-        let place = self.place.take().unwrap_or(self.sent.len());
-        self.sent.put(place, Draft { is_sent: true, ..draft });
+        self.sent.put(at, Draft { is_sent: true, ..draft });
+    }
+
+    /// The line is for the turn that runs, or the first message that waits, if the line is empty.
+    fn steers(&mut self) {
+        let text = self.line.text();
+        if text.trim().is_empty() {
+            let Some(text) = self.sent.text(self.steers).filter(|text| !text.is_empty()) else { return };
+            match self.words(text) {
+                Ok(_) => self.steers += 1,
+                Err(why) => self.refusal = Some(why),
+            }
+        } else if !is_open(text) {
+            match self.words(text) {
+                Ok(_) => {
+                    self.place = None;
+                    self.puts_line(self.steers);
+                    self.steers += 1;
+                }
+                Err(why) => {
+                    self.refusal = Some(why);
+                    self.sends();
+                }
+            }
+        }
+    }
+
+    fn words(&self, entry: &str) -> Result<String, &'static str> {
+        (self.meaning.steers)(&unfenced(entry))
     }
 
     /// Returns whether Up and Down are for the messages that wait, and not for the lines of what is typed.
@@ -259,25 +330,29 @@ impl TypedAhead {
         self.line.text().is_empty() || self.place.is_some() && !self.line.is_changed
     }
 
-    /// Takes the message before the line's place into the line; the one that is there goes back to its place.
     fn takes_back_earlier(&mut self) {
-        if let Some(earlier) = self.place.unwrap_or(self.sent.len()).checked_sub(1) {
+        let at = self.place.map_or(self.sent.len(), |place| place.at);
+        if let Some(earlier) = at.checked_sub(1) {
             self.takes_back(earlier);
         }
     }
 
     fn takes_back_later(&mut self) {
         if let Some(place) = self.place {
-            self.takes_back(place + 1);
+            self.takes_back(place.at + 1);
         }
     }
 
-    fn takes_back(&mut self, place: usize) {
-        if self.place.is_some() {
-            self.sends();
+    /// Takes the message at this place into the line; the one that is there goes back to its own.
+    fn takes_back(&mut self, at: usize) {
+        if let Some(place) = self.place {
+            self.puts_line(place.at);
+            self.steers += usize::from(place.steers);
         }
-        let taken = self.sent.take(place);
-        self.place = taken.is_some().then_some(place);
+        let taken = self.sent.take(at);
+        let steers = taken.is_some() && at < self.steers;
+        self.steers -= usize::from(steers);
+        self.place = taken.is_some().then_some(Place { at, steers });
         self.line = taken.map(Line::of).unwrap_or_default();
     }
 

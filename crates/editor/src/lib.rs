@@ -93,6 +93,9 @@ pub type Clean = Arc<dyn Fn(&str) -> String + Send + Sync>;
 /// Returns what is put into the line for a paste; `None`: the paste itself. Looks at files, but never waits.
 pub type Pasted = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
+/// Returns what a turn that runs is sent for an entry, or why nothing can be.
+pub type Steers = Arc<dyn Fn(&str) -> Result<String, &'static str> + Send + Sync>;
+
 /// What the program makes of entries, for [`Setup`] and [`TypedAhead`].
 #[derive(Clone)]
 pub struct Meaning {
@@ -100,13 +103,21 @@ pub struct Meaning {
     /// terminal that does not bracket it, waits for another Enter.
     pub acts: fn(&str) -> bool,
     pub pasted: Pasted,
+    /// Returns the words of an entry for a turn that runs, or why it cannot be sent to one. Looks at files, but never waits.
+    pub steers: Steers,
     /// Called when Ctrl-V is pressed. Must not wait.
     pub picture: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl Default for Meaning {
     fn default() -> Self {
-        Self { acts: |_| false, pasted: Arc::new(|_| None), picture: Arc::new(|| {}) }
+        let steers = |entry: &str| Ok(entry.to_owned());
+        Self {
+            acts: |_| false,
+            pasted: Arc::new(|_| None),
+            steers: Arc::new(steers),
+            picture: Arc::new(|| {}),
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod ran;
 mod session;
 mod slash;
 mod status_line;
+mod steering;
 mod tally;
 mod turn;
 

@@ -215,6 +215,7 @@ impl TerminalView {
         }
         // Keys are kept until a line is read.
         state.in_turn = false;
+        self.modes.typed().ends_turn();
         // A closed terminal is reported by the next event.
         let _ = self.show(&mut state);
     }
@@ -290,6 +291,7 @@ impl TerminalView {
             self.turn.lock().escape.cancel();
         }
         self.switch_mode();
+        self.tell_refusal();
     }
 
     /// A line editor reads until the result is dropped.

@@ -24,6 +24,7 @@ mod shell;
 mod sizes;
 mod slashes;
 mod status_line;
+mod steering;
 mod stopping;
 mod tools;
 mod typing;

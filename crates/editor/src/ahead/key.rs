@@ -23,6 +23,8 @@ pub(super) enum Key {
     Moves(Move),
     Text(String),
     Paste(String),
+    /// Ctrl-S.
+    Steers,
     Switch,
     Picture,
     /// No key: the terminal gained or lost the focus.
@@ -58,6 +60,7 @@ pub(super) fn key(bytes: &[u8]) -> Option<(Key, usize)> {
         0x0e => of_one(Key::Moves(Move::Down)),
         0x10 => of_one(Key::Moves(Move::Up)),
         0x7f | 0x08 => of_one(Key::Backspace),
+        0x13 => of_one(Key::Steers),
         0x15 => of_one(Key::ClearsLine),
         0x16 => of_one(Key::Picture),
         0x17 => of_one(Key::ClearsWord),

@@ -24,6 +24,10 @@ impl Queue {
         self.drafts.iter().map(|draft| draft.text.as_str())
     }
 
+    pub(super) fn text(&self, place: usize) -> Option<&str> {
+        self.drafts.get(place).map(|draft| draft.text.as_str())
+    }
+
     /// Puts a message to this place, at most behind the last.
     pub(super) fn put(&mut self, place: usize, draft: Draft) {
         self.bytes += draft.bytes();

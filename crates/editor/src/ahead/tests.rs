@@ -86,9 +86,9 @@ fn after(keys: &[&[u8]]) -> (Vec<String>, String) {
     for keys in keys {
         typed.hears(keys);
     }
-    let queued = typed.typed.queued().map(str::to_owned).collect();
+    let queued = typed.typed.queued().map(|(_, text)| text.to_owned()).collect();
     let line = format!("{}|{}", typed.typed.line().0, typed.typed.line().1);
-    let sum: usize = typed.typed.queued().map(str::len).sum();
+    let sum: usize = typed.typed.queued().map(|(_, text)| text.len()).sum();
     assert_eq!(typed.typed.bytes(), sum + line.len() - 1, "{keys:?}");
     (queued, line)
 }
@@ -136,6 +136,77 @@ fn a_message_that_is_edited_is_not_overtaken_by_those_behind_it() {
     typed.next();
     typed.hears(b"\rthree\r");
     assert_eq!((typed.next(), typed.next()), (Some(draft("two", true)), Some(draft("three", true))));
+}
+
+/// What waits after these keys, those for the turn that runs behind a `>`, and the line.
+#[track_caller]
+fn steered(keys: &[&[u8]]) -> (Typist, Vec<String>) {
+    let mut typed = Typist::new();
+    typed.typed.follows(meaning());
+    for keys in keys {
+        typed.hears(keys);
+    }
+    let sign = |steers| if steers { ">" } else { "" };
+    let mut all: Vec<String> =
+        typed.typed.queued().map(|(steers, text)| format!("{}{text}", sign(steers))).collect();
+    all.push(typed.typed.line().0.to_owned());
+    (typed, all)
+}
+
+#[test]
+fn ctrl_s_is_for_the_turn_that_runs() {
+    type Case = (&'static [&'static [u8]], &'static [&'static str], Option<&'static str>);
+    let cases: [Case; 14] = [
+        (&[b"one\r", b"two\x13"], &[">two", "one", ""], None),
+        (&[b"one\x13two\x13", b"three\r"], &[">one", ">two", "three", ""], None),
+        // The first that waits, where nothing is typed.
+        (&[b"one\rtwo\r\x13"], &[">one", "two", ""], None),
+        (&[b"\x13", b"one\r\x13\x13"], &[">one", ""], None),
+        (&[b"one\rtwo\r", UP, b"\x13"], &[">two", "one", ""], None),
+        (&[b"!ls", b"\x13"], &["!ls", ""], Some("why")),
+        (&[b"!ls", b"\r", b"\x13"], &["!ls", ""], Some("why")),
+        (&[b"\x04", b"\x13"], &["", ""], None),
+        (&[b"\"\"\"\rx\x13"], &["\"\"\"\nx"], None),
+        // Up takes one back; sent with Enter, it waits for the end of the turn.
+        (&[b"one\x13", UP], &["one"], None),
+        (&[b"one\x13two\x13three\r", UP, UP, UP, b"\r"], &[">two", "one", "three", ""], None),
+        (&[b"one\x13two\x13three\r", UP, UP], &[">one", "three", "two"], None),
+        (&[b"one\x13two\x13three\r", UP, UP, UP, DOWN], &[">one", "three", "two"], None),
+        (&[b"one\x13two\x13three\r", UP, UP, DOWN, DOWN], &[">one", ">two", "three", ""], None),
+    ];
+    for (keys, all, why) in cases {
+        let (mut typed, shown) = steered(keys);
+        assert_eq!(
+            (shown, typed.typed.take_refusal()),
+            (all.iter().map(|text| (*text).to_owned()).collect(), why),
+            "{keys:?}"
+        );
+        assert_eq!(typed.typed.take_refusal(), None);
+    }
+}
+
+#[test]
+fn a_turn_takes_what_is_for_it_and_the_rest_is_next() {
+    let (mut typed, _) = steered(&[b"\"\"\"one\"\"\"\x13two\x13three\x13four\r", UP, UP]);
+    assert_eq!(typed.typed.take_steering().as_deref(), Some("ONE"));
+    // The third is in the line and not taken.
+    assert_eq!(typed.typed.take_steering().as_deref(), Some("TWO"));
+    assert_eq!(typed.typed.take_steering(), None);
+    typed.typed.ends_turn();
+    assert_eq!(typed.next(), Some(draft("three", false)));
+    assert_eq!((typed.next(), typed.next(), typed.typed.bytes()), (Some(draft("four", true)), None, 0));
+    let (mut typed, _) = steered(&[b"queued\rone\x13two\x13"]);
+    typed.typed.ends_turn();
+    assert_eq!(typed.typed.take_steering(), None);
+    let next = [(); 4].map(|()| typed.next());
+    assert_eq!(
+        next,
+        ["one", "two", "queued"]
+            .map(|text| Some(draft(text, true)))
+            .into_iter()
+            .chain([None])
+            .collect::<Vec<_>>()[..]
+    );
 }
 
 #[test]
@@ -230,6 +301,7 @@ fn no_bytes_are_too_much() {
         b"\x1b[A",
         b"\x1b[D",
         b"\x7f\x0b",
+        b"\x13",
     ];
     let mut state = 1_u32;
     let mut typed = Typist::new();
@@ -312,7 +384,12 @@ fn a_paste_that_has_not_ended_is_handed_over_as_far_as_it_came() {
 
 fn meaning() -> Meaning {
     let pasted = |text: &str| (text == "/a.png").then(|| "[a picture]".to_owned());
-    Meaning { acts: |entry| entry.starts_with('!'), pasted: Arc::new(pasted), picture: Arc::new(|| {}) }
+    Meaning {
+        acts: |entry| entry.starts_with('!'),
+        pasted: Arc::new(pasted),
+        steers: Arc::new(|entry| if entry.starts_with('!') { Err("why") } else { Ok(entry.to_uppercase()) }),
+        picture: Arc::new(|| {}),
+    }
 }
 
 #[test]

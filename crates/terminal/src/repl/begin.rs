@@ -18,7 +18,7 @@ use super::pictures::Pictures;
 use super::session::ReplSession;
 use super::slash::{acts, named as named_row};
 use super::tally::Tally;
-use super::{editor_command, internal, require_key, scratch};
+use super::{editor_command, internal, require_key, scratch, steering};
 use crate::approver::says_yes;
 use crate::console::Console;
 use crate::project_trust::asked_in_passing;
@@ -229,7 +229,7 @@ impl<'a> Beginning<'a> {
         let known = Arc::new(Mutex::new(Known::default()));
         let pictures = Pictures::new(world.home());
         let completing = Completing::new(Arc::clone(&known), pictures.clone());
-        let meaning = meaning(&pictures);
+        let meaning = meaning(&pictures, world);
         view.keys_mean(meaning.clone());
         let (vi, inserted) = (files.vi.unwrap_or(false), pictures.inserted.clone());
         let words = Entries { complete: Arc::new(completing), meaning, inserted };
@@ -348,10 +348,17 @@ struct Entries {
     inserted: Inserted,
 }
 
-fn meaning(pictures: &Pictures) -> Meaning {
-    let (dropped, asked) = (pictures.clone(), pictures.clone());
+fn meaning(pictures: &Pictures, world: &World) -> Meaning {
+    let (dropped, asked, marked) = (pictures.clone(), pictures.clone(), pictures.clone());
+    let (cwd, home) = (world.cwd.clone(), world.home());
     let pasted = move |paste: &str| dropped.pasted(paste);
-    Meaning { acts, pasted: Arc::new(pasted), picture: Arc::new(move || asked.ask()) }
+    let steers = move |entry: &str| steering::words(entry, &marked, &cwd, home.as_deref());
+    Meaning {
+        acts,
+        pasted: Arc::new(pasted),
+        steers: Arc::new(steers),
+        picture: Arc::new(move || asked.ask()),
+    }
 }
 
 /// The first of the names, and how many there are.

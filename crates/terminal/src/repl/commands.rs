@@ -35,6 +35,7 @@ Enter sends; Alt-Enter, Ctrl-J or a \\ at the end starts a new line; \"\"\" open
 Tab completes; Up and Ctrl-R search the history; Ctrl-O opens $EDITOR; @FILE in a message attaches the file.
 Ctrl-V attaches the picture of the clipboard; a file of a picture that is dropped here is attached too.
 Shift-Tab switches the permission mode: ask, read-only, accept-edits.
+While a turn runs, Enter queues a message, Up takes it back, and Ctrl-S sends it to the turn.
 Esc or Ctrl-C cancels a turn; Esc twice on an empty line goes back to an earlier message, as /rewind does.
 Ctrl-C clears the line; twice on an empty line, or Ctrl-D, quits.
 !COMMAND runs a command in the project; its output goes with the next message.

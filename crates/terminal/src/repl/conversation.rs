@@ -22,7 +22,8 @@ pub(super) struct ReplConversation<'a> {
     history: History,
     /// What models are shown instead of the beginning, each with the canisters there had to be for it.
     condensed: Vec<(usize, Condensed)>,
-    /// The number of canisters at the start of each user turn. For a resumed session it is derived from the messages.
+    /// The number of canisters at the start of each message of the user, also of one to a turn that ran. For a resumed session
+    /// it is derived from the messages.
     starts: Vec<usize>,
     pub(super) ran: Ran,
     /// It is to outlive the run.
@@ -113,6 +114,8 @@ impl<'a> ReplConversation<'a> {
             let since = self.starts.last().map_or(0, |start| start + 1);
             self.condensed.push((since.max(condensed.covers), condensed.clone()));
         }
+        let begun = self.starts.last().map_or(0, |start| start + 1);
+        self.starts.extend(steerings(history.transcript().as_slice(), begun));
         self.history = history;
     }
 
@@ -219,5 +222,39 @@ impl<'a> ReplConversation<'a> {
 
     pub(super) fn name(&self) -> Option<String> {
         self.journal()?.with(|session| session.metadata.name.clone()).ok()?
+    }
+}
+
+/// Where the messages to a running turn are, from this place on: behind the results of a reply, and behind one another.
+fn steerings(canisters: &[Canister], from: usize) -> Vec<usize> {
+    let mut found: Vec<usize> = Vec::new();
+    for (at, pair) in canisters.windows(2).enumerate().skip(from.saturating_sub(1)) {
+        let follows = match pair {
+            [Canister::Result(_), Canister::User(_)] => true,
+            [Canister::User(_), Canister::User(_)] => found.last() == Some(&at),
+            _ => false,
+        };
+        found.extend(follows.then_some(at + 1));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use converse_canister::{InvocationId, InvocationResult, Outcome, TurnId, User};
+
+    use super::*;
+
+    #[test]
+    fn what_is_said_to_a_running_turn_begins_behind_results() {
+        let user = || Canister::User(User::text("words"));
+        let result =
+            || Canister::Result(InvocationResult::new(InvocationId::of(TurnId(1), 0), Outcome::Success, "x"));
+        // The first of them may follow the results of a turn that was broken off.
+        let all = [result(), user(), user(), result(), user(), user(), result(), result(), user()];
+        assert_eq!(steerings(&all, 3), [4, 5, 8]);
+        assert_eq!(steerings(&all, 6), [8]);
+        assert_eq!(steerings(&all, 0), [1, 2, 4, 5, 8]);
+        assert!(steerings(&[], 0).is_empty() && steerings(&all, 20).is_empty());
     }
 }

@@ -8,6 +8,7 @@ use converse_canister::Canister;
 use futures_util::FutureExt as _;
 
 use super::session::ReplSession;
+use super::steering::TypedSteering;
 use crate::approver::{Memory, TerminalApprover};
 use crate::signals::Attended;
 use crate::view::TerminalView;
@@ -161,7 +162,15 @@ impl ReplSession<'_> {
             cancel: &interrupt.token,
         };
         let deadline = self.settings.limits.deadline.map(|limit| began + limit);
-        let mut conversation = self.conversing(interrupt, deadline).sink(&meter).resume(history);
+        let steering = TypedSteering {
+            view: &self.view,
+            console: self.console,
+            world: self.world,
+            is_kept: self.conversation.wanted,
+            told_of_key: self.told_of_key.into(),
+        };
+        let conversing = self.conversing(interrupt, deadline).sink(&meter).steering(&steering);
+        let mut conversation = conversing.resume(history);
         let ended = match said {
             Ok(said) => tokio::select! {
                 ended = conversation.say(said).finish() => ended.map(drop),
@@ -170,6 +179,7 @@ impl ReplSession<'_> {
             Err(failure) => Err(failure),
         };
         let history = conversation.into_history();
+        self.told_of_key = steering.told_of_key.into_inner();
         self.conversation.go_on(history);
         // A session that cannot be written is worse than any other way to end.
         self.conversation.settled().and(ended)

@@ -3,14 +3,14 @@
 use converse_screen::{Line, Tone, wrapped};
 
 use super::TerminalView;
+use super::frame::Frame;
 use super::style::Detail;
 use super::view_state::Kind;
 use crate::render::table;
 use converse_text::wording::counted;
 
 /// Rows of the user's text that are echoed.
-const MOST: usize = 20;
-const SIGN: &str = "❯ ";
+pub(super) const MOST: usize = 20;
 const INDENT: &str = "  ";
 
 impl TerminalView {
@@ -26,26 +26,7 @@ impl TerminalView {
         }
         let mut state = self.lock();
         let frame = self.frame();
-        let text = self.style().spelt(&frame.clean(words.trim_matches('\n')));
-        let room = frame.look.width.saturating_sub(INDENT.len()).max(1);
-        let rows: Vec<Line> =
-            text.split('\n').flat_map(|line| wrapped(&Line::toned(Tone::Dim, line), room)).collect();
-        let more = rows.len().saturating_sub(most);
-        let sign = self.style().spelt(SIGN);
-        let lead = std::iter::once(sign.as_str()).chain(std::iter::repeat(INDENT));
-        let mut lines: Vec<Line> = lead
-            .zip(rows.into_iter().take(most))
-            .map(|(lead, row)| {
-                let mut line = Line::toned(Tone::Dim, lead);
-                line.append(row);
-                line
-            })
-            .collect();
-        if more > 0 {
-            let more = format!("{INDENT}{} {}", frame.signs().more, counted(more, "more line"));
-            lines.push(Line::toned(Tone::Dim, &more));
-        }
-        state.main.commit(Kind::Note, lines, &frame);
+        state.main.commit(Kind::Note, echoed(words, most, &frame), &frame);
         let _ = self.show(&mut state);
     }
 
@@ -60,4 +41,27 @@ impl TerminalView {
         let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(spelt).collect()).collect();
         table::within(&rows, self.look().width)
     }
+}
+
+/// The user's words behind a prompt, in at most so many rows.
+pub(super) fn echoed(words: &str, most: usize, frame: &Frame<'_>) -> Vec<Line> {
+    let text = frame.style.spelt(&frame.clean(words.trim_matches('\n')));
+    let room = frame.look.width.saturating_sub(INDENT.len()).max(1);
+    let rows: Vec<Line> =
+        text.split('\n').flat_map(|line| wrapped(&Line::toned(Tone::Dim, line), room)).collect();
+    let more = rows.len().saturating_sub(most);
+    let lead = std::iter::once(frame.signs().prompt).chain(std::iter::repeat(INDENT));
+    let mut lines: Vec<Line> = lead
+        .zip(rows.into_iter().take(most))
+        .map(|(lead, row)| {
+            let mut line = Line::toned(Tone::Dim, lead);
+            line.append(row);
+            line
+        })
+        .collect();
+    if more > 0 {
+        let more = format!("{INDENT}{} {}", frame.signs().more, counted(more, "more line"));
+        lines.push(Line::toned(Tone::Dim, &more));
+    }
+    lines
 }

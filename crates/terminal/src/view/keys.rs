@@ -40,6 +40,19 @@ impl TerminalView {
         self.note(&mode_note(mode));
     }
 
+    /// Says why a message could not be sent to the turn that runs.
+    pub(super) fn tell_refusal(&self) {
+        let refusal = self.modes.typed().take_refusal();
+        if let Some(why) = refusal {
+            self.note(&format!("queued, and not sent to the running turn: {why}"));
+        }
+    }
+
+    /// Returns the next words for the turn that runs.
+    pub(crate) fn take_steering(&self) -> Option<String> {
+        self.modes.typed().take_steering()
+    }
+
     /// Waits until Esc is pressed in a turn.
     pub(crate) async fn escaped(&self) {
         let escape = self.turn.lock().escape.clone();
@@ -58,26 +71,30 @@ impl TerminalView {
             return Vec::new();
         }
         let typed = self.modes.typed();
-        let queued = |text| match text {
-            "" => Line::toned(Tone::Dim, "queued: the end of the program"),
-            text => Line::toned(Tone::Dim, &format!("queued: {}", frame.brief(text, SENT_SHOWN))),
+        let queued = |(steers, text)| match (steers, text) {
+            (_, "") => Line::toned(Tone::Dim, "queued: the end of the program"),
+            (true, text) => Line::toned(Tone::Dim, &format!("steers: {}", frame.brief(text, SENT_SHOWN))),
+            (false, text) => Line::toned(Tone::Dim, &format!("queued: {}", frame.brief(text, SENT_SHOWN))),
         };
         let mut rows: Vec<Line> = typed.queued().take(MOST_SENT).map(queued).collect();
-        let line = typed.line();
         let mode = self.mode.get().map_or("", status);
-        let earlier = if typed.queued().next().is_some() { "↑ edits" } else { "" };
-        rows.extend(match line {
-            _ if typed.is_pasting() => Some(Line::toned(Tone::Dim, "a paste is coming in")),
-            ("", "") if state.in_turn => Some(hints(&["esc interrupts", earlier, mode], frame)),
-            ("", "") => None,
-            line => Some(typed_row(line, frame)),
-        });
+        if typed.is_pasting() {
+            rows.push(Line::toned(Tone::Dim, "a paste is coming in"));
+            return rows;
+        }
+        let line = typed.line();
+        let is_typed = line != ("", "");
+        rows.extend(is_typed.then(|| typed_row(line, frame)));
+        let edits = if !is_typed && typed.queued().next().is_some() { "↑ edits" } else { "" };
+        let may_steer = is_typed || typed.queued().any(|(steers, _)| !steers);
+        let steers = if may_steer { "ctrl-s steers" } else { "" };
+        rows.extend(state.in_turn.then(|| hints(&["esc interrupts", edits, steers, mode], frame)));
         rows
     }
 }
 
 /// What keys do, as far as there is room.
-fn hints(hints: &[&str], frame: &Frame<'_>) -> Line {
+pub(super) fn hints(hints: &[&str], frame: &Frame<'_>) -> Line {
     let mut row = String::new();
     for hint in hints.iter().filter(|hint| !hint.is_empty()) {
         let longer = match row.as_str() {
@@ -93,7 +110,7 @@ fn hints(hints: &[&str], frame: &Frame<'_>) -> Line {
 }
 
 /// The line that is typed, in one row, with its cursor.
-fn typed_row((before, behind): (&str, &str), frame: &Frame<'_>) -> Line {
+pub(super) fn typed_row((before, behind): (&str, &str), frame: &Frame<'_>) -> Line {
     let signs = frame.signs();
     let room = frame.look.width.saturating_sub(width(signs.prompt) + width(signs.cursor) + 1);
     let behind = safe_line(start_of(behind, room), usize::MAX);

@@ -44,8 +44,8 @@ impl TerminalModes {
         let Some(before) = held.is_none().then(|| tcgetattr(stdin()).ok()).flatten() else { return false };
         let mut modes = before.clone();
         modes.local_modes -= LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ICANON;
-        // Enter stays what it is, and Alt-Enter something else.
-        modes.input_modes -= InputModes::ICRNL;
+        // Enter stays what it is, and Alt-Enter something else. Ctrl-S is a key, and does not stop the output.
+        modes.input_modes -= InputModes::ICRNL | InputModes::IXON;
         modes.special_codes[SpecialCodeIndex::VSUSP] = NO_KEY;
         if tcsetattr(stdin(), OptionalActions::Now, &modes).is_err() {
             return false;

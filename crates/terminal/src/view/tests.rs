@@ -3,6 +3,7 @@
 mod answers;
 mod hostile;
 mod invocations;
+mod keys;
 mod others;
 
 use std::sync::{Arc, Mutex};

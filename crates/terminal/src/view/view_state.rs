@@ -2,13 +2,14 @@
 
 use std::time::Instant;
 
-use converse_canister::Canister;
+use converse_canister::{Canister, Content};
 use converse_engine::{Event, Restart};
 use converse_provider::{Delta, has_hidden_thinking};
 use converse_screen::{Line, Tone, wrapped};
 
 use super::answer::Answer;
 use super::calls::Calls;
+use super::echo::{MOST, echoed};
 use super::frame::Frame;
 use super::spending::Spending;
 use super::style::{Answers, Detail};
@@ -26,6 +27,8 @@ pub(super) enum Kind {
     Thought,
     /// A line about what happens.
     Note,
+    /// What the user said while the turn ran.
+    Steering,
 }
 
 /// A line that shows how long something has taken.
@@ -196,6 +199,13 @@ impl ViewState {
                 }
             }
             Canister::Invocation(invocation) => self.calls.ask(invocation, frame),
+            // The question itself was typed.
+            Canister::User(user) if self.reply > 0 && frame.style.answers != Answers::Elsewhere => {
+                let words: String = user.content.iter().filter_map(Content::as_text).collect();
+                if frame.style.detail != Detail::Nothing {
+                    self.commit(Kind::Steering, echoed(&words, MOST, frame), frame);
+                }
+            }
             // A call that ran has had its line; one that did not gets its line here.
             Canister::Result(result) => {
                 let lines = self.calls.end(result, None, frame);
