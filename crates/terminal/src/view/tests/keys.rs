@@ -20,7 +20,7 @@ fn the_line_has_a_cursor_and_fits() {
         (40, "", "日本", "❯ ▏日本"),
         (40, "one\ntw", "o\x1b[2J", "❯ one\\ntw▏o\\x1b[2J"),
         (16, "a long line that", " goes on", "❯ ine that▏ goe"),
-        (16, "a", " line that goes on", "❯ a▏ line that "),
+        (16, "a", " line that goes on", "❯ a▏ line that"),
     ] {
         assert_eq!(row(columns, RICH, before, behind), shown, "{before:?} {behind:?}");
     }
