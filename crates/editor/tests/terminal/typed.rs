@@ -90,6 +90,7 @@ fn setup() -> (Setup, PathBuf) {
             acts: |entry| entry.trim_start().starts_with('!') && !entry.trim_start().starts_with("!!"),
             pasted: Arc::new(|text| (text == "/dropped").then(|| PICTURE.to_owned())),
             picture: Arc::new(move || pictures.put(PICTURE.to_owned())),
+            ..Meaning::default()
         },
         inserted,
         safe,
