@@ -1,7 +1,7 @@
 //! What is typed while a turn runs: the entries that the next prompts begin with. Bytes of the keyboard come in; it does
 //! no I/O.
 
-mod key;
+pub(crate) mod key;
 mod line;
 mod queue;
 
@@ -21,11 +21,11 @@ const LONGEST_PASTE: usize = 4 * 1024 * 1024;
 /// Bytes of a key or of a terminal's reply, which is no key.
 const LONGEST_KEY: usize = 4096;
 /// An escape after which nothing comes for so long is the key Esc.
-const ESCAPE_ALONE: Duration = Duration::from_millis(50);
+pub(crate) const ESCAPE_ALONE: Duration = Duration::from_millis(50);
 /// A key of several bytes whose end does not come for so long never ends.
-const KEY_LOST: Duration = Duration::from_millis(500);
+pub(crate) const KEY_LOST: Duration = Duration::from_millis(500);
 /// How long it is waited for the next bytes of a paste that has begun.
-const REST_OF_PASTE: Duration = Duration::from_secs(30);
+pub(crate) const REST_OF_PASTE: Duration = Duration::from_secs(30);
 
 /// The text that an entry begins with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

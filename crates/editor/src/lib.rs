@@ -18,6 +18,7 @@
 
 mod above;
 mod ahead;
+mod choosing;
 mod complete;
 mod entry;
 mod focus;
@@ -43,6 +44,7 @@ use std::sync::Arc;
 
 pub use above::Above;
 pub use ahead::{Draft, TypedAhead};
+pub use choosing::{Choosing, Picked};
 pub use complete::{Complete, Mark, Nature, Suggestion};
 pub use entry::{FENCE, is_reserved};
 pub use focus::{

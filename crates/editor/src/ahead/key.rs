@@ -2,13 +2,13 @@
 
 use crate::focus::{FOCUS_GAINED, FOCUS_LOST};
 
-pub(super) const PASTE_BEGINS: &[u8] = b"\x1b[200~";
+pub(crate) const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 pub(super) const PASTE_ENDS: &[u8] = b"\x1b[201~";
 /// Shift-Tab.
 const SWITCH: &[u8] = b"\x1b[Z";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Key {
+pub(crate) enum Key {
     Escape,
     Enter,
     Newline,
@@ -34,7 +34,7 @@ pub(super) enum Key {
 
 /// Where a key takes the cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Move {
+pub(crate) enum Move {
     Left,
     Right,
     Up,
@@ -44,7 +44,7 @@ pub(super) enum Move {
 }
 
 /// The first key and its length; `None` if it has not ended.
-pub(super) fn key(bytes: &[u8]) -> Option<(Key, usize)> {
+pub(crate) fn key(bytes: &[u8]) -> Option<(Key, usize)> {
     let (first, rest) = bytes.split_first()?;
     let of_one = |key| Some((key, 1));
     match first {
