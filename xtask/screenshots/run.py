@@ -275,7 +275,7 @@ def tools(terminal, work):
 
 def approval(terminal, work):
     terminal.asks("Write me a packing list for Bergen.")
-    terminal.until("a question", lambda shown: "for the rest of this run:" in shown)
+    terminal.until("a question", lambda shown: "words = no, and why" in shown)
 
 
 def usage(terminal, work):
@@ -294,7 +294,7 @@ def sessions(terminal, work):
 
 def changes(terminal, work):
     terminal.asks("Why does @cities.py name Oslo?")
-    terminal.until("a question", lambda shown: "for the rest of this run:" in shown)
+    terminal.until("a question", lambda shown: "words = no, and why" in shown)
 
 
 def modes(terminal, work):

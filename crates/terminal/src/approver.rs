@@ -1,8 +1,10 @@
 //! Asks the user for approval on the terminal. Without a terminal, "ask" means refused.
 
 mod answers;
+mod asking;
 mod change;
 mod editing;
+mod menu;
 mod pattern;
 mod question;
 mod reading;
@@ -13,6 +15,7 @@ mod typed;
 mod visible;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use converse_canister::Decision;
 use converse_config::{ArgumentPatterns, Permission};
@@ -20,6 +23,7 @@ use converse_engine::Approver;
 use converse_ensemble::Pending;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use crate::render::output::write_stderr;
@@ -32,7 +36,7 @@ use answers::{Answer, Choices};
 pub use converse_host::approvals::Memory;
 use converse_host::approvals::{Offered, Reach};
 use editing::Editing;
-use question::{QuestionText, flowing, painted};
+use question::{QuestionText, painted};
 pub(crate) use reading::read_answer;
 use shown::Much;
 pub use together::Approvers;
@@ -45,13 +49,15 @@ pub struct TerminalApprover {
     progress: Arc<TerminalView>,
     memory: Option<Memory>,
     editing: Editing,
+    /// When a letter alone was the last answer.
+    lettered: Mutex<Option<Instant>>,
 }
 
 converse_host::opaque_debug!(TerminalApprover);
 
 impl TerminalApprover {
     pub fn new(can_ask: bool, progress: Arc<TerminalView>) -> Self {
-        Self { can_ask, progress, memory: None, editing: Editing::default() }
+        Self { can_ask, progress, memory: None, editing: Editing::default(), lettered: Mutex::default() }
     }
 
     /// One that also takes answers for more than one call.
@@ -108,30 +114,28 @@ impl TerminalApprover {
             return decision;
         }
         let offered = self.memory.as_ref().map(|memory| memory.offered(asked.pending)).unwrap_or_default();
-        let (mut edited, mut edits): (Option<Pending>, usize) = (None, 0);
+        let (mut edited, mut edits, mut failed): (Option<Pending>, usize, bool) = (None, 0, false);
         let mut choices = Choices { offered, edit: self.memory.is_some(), view: false };
         let mut text = self.question(asked, &mut choices, Much::first());
         loop {
-            let Some(line) = self.progress.suspended(|| read_answer(text.clone())).await else {
-                return deny(None);
-            };
+            let answer = self.answer(&text, &choices.menu(asked.title(), asked.pending.tool()), failed).await;
             let now = QuestionText { pending: edited.as_ref().unwrap_or(asked.pending), ..asked };
-            match choices.parse(&line) {
-                None => text = choices.reminder(),
-                Some(Answer::View) => text = self.question(now, &mut choices, Much::All),
-                Some(Answer::No(comment)) => return deny(comment),
-                Some(Answer::Yes) => {
+            failed = false;
+            match answer.unwrap_or(Answer::No(None)) {
+                Answer::View => text = self.question(now, &mut choices, Much::All),
+                Answer::No(comment) => return deny(comment),
+                Answer::Yes => {
                     return edited.map_or_else(allow, |edited| with_edited(edited, asked.pending));
                 }
-                Some(Answer::Further(Reach::Pattern)) => match self.patterned(asked.pending).await {
+                Answer::Further(Reach::Pattern) => match self.patterned(asked.pending).await {
                     Some(varying) => return self.further(asked.pending, Reach::Pattern, varying),
                     None => text = self.question(asked, &mut choices, Much::first()),
                 },
-                Some(Answer::Further(reach)) => {
+                Answer::Further(reach) => {
                     return self.further(asked.pending, reach, ArgumentPatterns::new());
                 }
-                Some(Answer::Edit) if edits == MOST_EDITS => return deny(None),
-                Some(Answer::Edit) => {
+                Answer::Edit if edits == MOST_EDITS => return deny(None),
+                Answer::Edit => {
                     edits += 1;
                     match self.edited(now.pending).await {
                         Ok(other) if other.arguments() == now.pending.arguments() => {
@@ -152,7 +156,8 @@ impl TerminalApprover {
                                 .memory
                                 .as_ref()
                                 .map_or(why.clone(), |memory| memory.redactor.clean(&why));
-                            text = format!("  nothing was changed: {}\n{}", safe(&why), choices.reminder());
+                            text = format!("  nothing was changed: {}\n", safe(&why));
+                            failed = true;
                         }
                     }
                 }
@@ -171,7 +176,7 @@ impl TerminalApprover {
         let look = self.look();
         let (lines, cut) = asked.lines(much, &look);
         choices.view = cut;
-        painted(&lines, &look) + &flowing(&choices.legend(asked.pending.tool()))
+        painted(&lines, &look)
     }
 
     fn look(&self) -> Look {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::view::TerminalView;
+use crate::view::{TerminalView, release_question};
 use converse_editor::Handover;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
@@ -28,6 +28,7 @@ mod stopping;
 
 pub use attention::Attention;
 pub(crate) use attention::{Attended, attend};
+pub(crate) use stopping::stops_restored;
 
 /// Time to tidy up: running tools have two seconds of grace, servers five to end. What else waits at the end waits beside
 /// them, or for the rest of it.
@@ -110,6 +111,7 @@ converse_host::opaque_debug!(Hooks);
 
 impl Hooks {
     fn last_of_all(&self) {
+        release_question();
         let last = self.last.lock().take();
         if let Some(last) = last {
             last();

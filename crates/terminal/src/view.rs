@@ -43,9 +43,10 @@ use converse_host::world::{Input, World};
 use converse_screen::{Line, Live, Look, Size, Tone};
 
 use frame::{Frame, Stderr, Stdout, Surface};
-pub(crate) use keys::{mode_note, status};
+pub(crate) use keys::{end_of, mode_note, status};
 pub use models::ModelView;
 use modes::TerminalModes;
+pub(crate) use modes::{QuestionKeys, keyboard, release_question};
 pub use style::{Answers, Detail, Style, answers, speaks_unicode};
 use view_state::{Kind, ViewState, Wait};
 pub(crate) use words::money;
@@ -179,6 +180,16 @@ impl TerminalView {
     /// How questions look: they are always asked on stderr.
     pub(crate) fn question_look(&self) -> Look {
         self.first.style.look(columns())
+    }
+
+    /// The size of the terminal on which questions are asked.
+    pub(crate) fn question_size(&self) -> Size {
+        self.first.surface.size()
+    }
+
+    /// Returns whether questions are drawn and answered by keys, not by lines.
+    pub(crate) fn asks_by_key(&self) -> bool {
+        self.first.style.live && self.style().live
     }
 
     pub(crate) fn redactor(&self) -> &Redactor {

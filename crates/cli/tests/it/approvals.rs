@@ -7,10 +7,10 @@ use crate::env::TestEnv;
 use crate::fake_server::own_command;
 use crate::provider::Provider;
 use crate::rules::{CONFIG, own, write_file, writes};
-use crate::terminal::Terminal;
+use crate::terminal::{ASKED, SEVERAL_ASKED, Terminal};
 
 const APPROVALS: &str = "home/.local/state/converse/approvals.toml";
-const FURTHER: &str = "a = always";
+const FURTHER: &str = "always, with just these arguments";
 
 /// A run on a terminal.
 fn asked(env: TestEnv, script: Vec<Says>) -> (TestEnv, Terminal, Provider) {
@@ -34,7 +34,8 @@ fn an_answer_for_just_these_arguments_is_asked_for_once() {
     terminal.types("a\n");
     // The second call is not asked about; the third is.
     let screen = terminal.shows("\"b\"").to_owned();
-    assert_eq!(count(&screen, "allow io.write_file?"), 2, "{screen}");
+    // Each question, and the answer to the first.
+    assert_eq!(count(&screen, "allow io.write_file?"), 3, "{screen}");
     terminal.types("n\n");
     terminal.shows("Done.");
     assert_eq!(terminal.ends(), 0);
@@ -74,9 +75,10 @@ fn an_answer_for_the_tool_is_for_that_tool_only() {
         text("Done."),
     ];
     let (env, mut terminal, provider) = asked(env, script);
-    terminal.shows("o = one by one");
+    terminal.shows(SEVERAL_ASKED);
     terminal.types("o\n");
     let first = terminal.shows(FURTHER).to_owned();
+    assert!(first.contains("allow these 3 calls? \x1b[1mone by one"), "{first}");
     let (tool, other) = ("allow io.write_file?", "allow io.edit_file?");
     assert_eq!((count(&first, tool), count(&first, other)), (1, 0), "{first}");
     terminal.types("t\n");
@@ -85,7 +87,8 @@ fn an_answer_for_the_tool_is_for_that_tool_only() {
         terminal.types("n\n");
     }
     let screen = terminal.shows("Done.").to_owned();
-    assert_eq!((count(&screen, tool), count(&screen, other)), (1, 2), "{screen}");
+    // A question and its answer each.
+    assert_eq!((count(&screen, tool), count(&screen, other)), (2, 4), "{screen}");
     assert_eq!(terminal.ends(), 0);
     provider.is_content();
     write_file(&env, "d").exits(0);
@@ -101,7 +104,7 @@ fn an_answer_for_the_run_ends_with_it() {
     terminal.shows(FURTHER);
     terminal.types("r\n");
     let screen = terminal.shows("Done.").to_owned();
-    assert_eq!(count(&screen, "allow io.write_file?"), 1, "{screen}");
+    assert_eq!(count(&screen, "allow io.write_file?"), 2, "a question and its answer: {screen}");
     assert_eq!(terminal.ends(), 0);
     assert!(env.path("work/b").exists() && !env.path(APPROVALS).exists());
     write_file(&env, "c").exits(8);
@@ -113,13 +116,14 @@ fn where_no_answer_can_be_kept_none_is_offered() {
     let env = TestEnv::new();
     env.write(CONFIG, "[[rules]]\ntools = \"io\"\ndecision = \"ask\"\nreason = \"look twice\"\n");
     let (env, mut terminal, _provider) = asked(env, vec![calls([writes("a")]), text("Done.")]);
-    let question = terminal.shows("n WHY = no").to_owned();
+    let question = terminal.shows(ASKED).to_owned();
     assert!(question.contains("config.toml:1") && question.contains("(look twice)"), "{question}");
     assert!(!question.contains(FURTHER) && !question.contains("for the rest of this run"), "{question}");
     for letter in ["a", "t", "r"] {
+        terminal.forgets();
         terminal.types(&format!("{letter}\n"));
+        terminal.shows("please answer y or n, e");
     }
-    terminal.shows("please answer y or n, e: ");
     terminal.types("n\n");
     terminal.shows("Done.");
     assert_eq!(terminal.ends(), 0);
@@ -128,8 +132,8 @@ fn where_no_answer_can_be_kept_none_is_offered() {
     let env = TestEnv::new().var("SOME_TOKEN", "spoken-0123456789");
     let secret = ("io__write_file", json!({ "path": "a", "content": "it is spoken-0123456789." }));
     let (env, mut terminal, _provider) = asked(env, vec![calls([secret]), text("Done.")]);
-    let question = terminal.shows("for the rest of this run").to_owned();
-    assert!(!question.contains(FURTHER) && !question.contains("t = always"), "{question}");
+    let question = terminal.shows(ASKED).to_owned();
+    assert!(!question.contains(FURTHER) && !question.contains("always"), "{question}");
     terminal.types("y\n");
     terminal.shows("Done.");
     assert_eq!(terminal.ends(), 0);
@@ -229,8 +233,8 @@ fn nothing_is_kept_for_what_nobody_has_trusted() {
          builtin = \"write_file\"\narguments = { type = \"object\", properties = { path = { type = \"string\" }, content = { type = \"string\" } } }\n",
     );
     let mut terminal = Terminal::run(&env, &["ensembles", "call", "notes.add", "path=a", "content=b"]);
-    let question = terminal.shows("for the rest of this run").to_owned();
-    assert!(!question.contains(FURTHER) && !question.contains("t = always"), "{question}");
+    let question = terminal.shows(ASKED).to_owned();
+    assert!(!question.contains(FURTHER) && !question.contains("always"), "{question}");
     terminal.types("r\n");
     assert_eq!(terminal.ends(), 0);
     assert!(env.path("work/a").exists() && !env.path(APPROVALS).exists());

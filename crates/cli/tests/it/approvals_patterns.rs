@@ -5,11 +5,10 @@ use serde_json::{Value, json};
 use crate::body::{Says, calls, text};
 use crate::env::{Ran, TestEnv};
 use crate::provider::Provider;
-use crate::terminal::Terminal;
+use crate::terminal::{ASKED as KEYS, SEVERAL_ASKED, Terminal};
 
 const APPROVALS: &str = "home/.local/state/converse/approvals.toml";
-/// How the three questions end.
-const KEYS: &str = "for the rest of this run: ";
+/// How the questions about a pattern end.
 const HOW: &str = "= back: ";
 const KEEP: &str = "no, back: ";
 
@@ -49,7 +48,7 @@ fn a_pattern_is_proposed_shown_and_kept() {
     ];
     let (env, mut terminal, provider) = asked(script, 80, &[]);
     let question = terminal.shows(KEYS).to_owned();
-    assert!(question.contains("p = always, io.write_file where a pattern fits"), "{question}");
+    assert!(question.contains("p  always, where a pattern fits"), "{question}");
 
     let proposed = says(&mut terminal, "p", HOW);
     assert!(proposed.contains("1  path=src/**") && proposed.contains("2  content=*"), "{proposed}");
@@ -156,7 +155,7 @@ fn others_that_wait_and_fit_are_not_asked_about_again() {
         text("Done."),
     ];
     let (env, mut terminal, provider) = asked(script, 80, &[]);
-    terminal.shows("o = one by one");
+    terminal.shows(SEVERAL_ASKED);
     says(&mut terminal, "o", KEYS);
     says(&mut terminal, "p", HOW);
     says(&mut terminal, "1,2", KEEP);

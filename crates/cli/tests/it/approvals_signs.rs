@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::body::calls;
 use crate::env::TestEnv;
 use crate::provider::Provider;
-use crate::terminal::Terminal;
+use crate::terminal::{ASKED, Terminal};
 
 #[test]
 fn a_question_is_drawn_with_what_the_locale_has() {
@@ -15,7 +15,7 @@ fn a_question_is_drawn_with_what_the_locale_has() {
         let provider = Provider::chat([writes()]);
         let env = provider.env(TestEnv::new()).var("LC_ALL", locale).var("NO_COLOR", "1");
         let mut terminal = Terminal::run(&env, &["ask", "go", "-m", provider.model(), "--ephemeral"]);
-        let asked = terminal.shows("v = view all").to_owned();
+        let asked = terminal.shows(ASKED).to_owned();
         assert!(asked.contains(bar) && asked.contains(more), "{locale}: {asked}");
         let question = asked.split_once("allow io.write_file?").unwrap().1;
         assert_eq!(question.is_ascii(), locale == "C", "{locale}: {question}");

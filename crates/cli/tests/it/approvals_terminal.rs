@@ -8,12 +8,7 @@ use serde_json::{Value, json};
 use crate::body::{Says, calls, text};
 use crate::env::TestEnv;
 use crate::provider::Provider;
-use crate::terminal::Terminal;
-
-/// How a question ends: about what may be kept, about what was edited, about several.
-const KEYS: &str = "for the rest of this run: ";
-const ONCE: &str = "e = edit the arguments: ";
-const LIST: &str = "v = view all: ";
+use crate::terminal::{ASKED, SEVERAL_ASKED, Terminal};
 
 fn asked(env: TestEnv, script: Vec<Says>) -> (TestEnv, Terminal, Provider) {
     let provider = Provider::chat(script);
@@ -41,12 +36,12 @@ fn in_full(env: &TestEnv, path: &str) -> Option<String> {
 fn edited_arguments_are_shown_again_and_are_what_runs() {
     let env = editor(TestEnv::new(), "stat -c %a \"$1\" > mode; sed -i 's/secret.txt/notes.txt/' \"$1\"");
     let (env, mut terminal, provider) = asked(env, vec![calls([writes("secret.txt", "x")]), text("Done.")]);
-    terminal.shows(KEYS);
+    terminal.shows(ASKED);
     terminal.forgets();
     terminal.types("e\n");
-    let again = terminal.shows(ONCE).to_owned();
+    let again = terminal.shows(ASKED).to_owned();
     assert!(again.contains("\"notes.txt\"") && !again.contains("secret.txt"), "{again}");
-    assert!(!again.contains("a = always"), "a yes to what was edited is for this once: {again}");
+    assert!(!again.contains("always"), "a yes to what was edited is for this once: {again}");
     assert_eq!(in_full(&env, "notes.txt"), None, "nothing runs before the second question is answered");
     terminal.types("y\n");
     terminal.shows("Done.");
@@ -71,25 +66,27 @@ fn without_an_editor_a_line_is_asked_for_and_judged() {
         "[[rules]]\ntools = \"io\"\ndecision = \"deny\"\narguments = { path = \"forbidden\" }\n",
     );
     let (env, mut terminal, _provider) = asked(env, vec![calls([writes("a", "x")]), text("Done.")]);
-    terminal.shows(KEYS);
+    terminal.shows(ASKED);
     for (line, why) in [
         ("{", "not JSON"),
         ("[1]", "must be a JSON object"),
         ("{\"path\": 1}", "invalid arguments"),
         ("{\"path\": \"forbidden\", \"content\": \"y\"}", "not allowed by the rule"),
-        ("", KEYS),
+        ("", ASKED),
     ] {
         terminal.types("e\n");
         terminal.shows("one line of JSON");
+        terminal.forgets();
         terminal.types(&format!("{line}\n"));
         terminal.shows(why);
-        terminal.forgets();
+        terminal.shows(ASKED);
     }
     terminal.types("e\n");
     terminal.shows("one line of JSON");
+    terminal.forgets();
     terminal.types("{\"path\": \"b\", \"content\": \"y\"}\n");
-    terminal.shows(ONCE);
-    terminal.types("n rather not\n");
+    terminal.shows(ASKED);
+    terminal.answers("n rather not");
     terminal.shows("Done.");
     assert_eq!(terminal.ends(), 0);
     assert_eq!((in_full(&env, "a"), in_full(&env, "b")), (None, None));
@@ -100,7 +97,7 @@ fn several_are_answered_at_once_and_exactly() {
     let env = TestEnv::new();
     let script = vec![calls([writes("a", "1"), writes("b", "2"), writes("c", "3")]), text("Done.")];
     let (env, mut terminal, provider) = asked(env, script);
-    let list = terminal.shows(LIST).to_owned();
+    let list = terminal.shows(SEVERAL_ASKED).to_owned();
     for part in [
         "allow these 3 calls?",
         "path = \"a\", content = \"1\"",
@@ -110,12 +107,11 @@ fn several_are_answered_at_once_and_exactly() {
     ] {
         assert!(list.contains(part), "no {part:?} in {list}");
     }
-    for unclear in ["maybe", "1,4", "0", "y 1", ""] {
-        terminal.forgets();
-        terminal.types(&format!("{unclear}\n"));
+    for unclear in ["1,4", "0", "1-3", "y 1"] {
+        terminal.answers(unclear);
         terminal.shows("please answer y, n, numbers");
     }
-    terminal.types("1,3\n");
+    terminal.answers("1,3");
     terminal.shows("Done.");
     assert_eq!(terminal.ends(), 0);
     provider.is_content();
@@ -129,11 +125,11 @@ fn a_yes_to_what_was_not_shown_shows_it_first() {
     let long = format!("{}the end of it", "word ".repeat(60));
     let script = vec![calls([writes("a", &long), writes("b", "2")]), text("Done.")];
     let (env, mut terminal, _provider) = asked(env, script);
-    let list = terminal.shows(LIST).to_owned();
+    let list = terminal.shows(SEVERAL_ASKED).to_owned();
     assert!(!list.contains("the end of it"), "{list}");
     terminal.forgets();
     terminal.types("y\n");
-    let again = terminal.shows(LIST).to_owned();
+    let again = terminal.shows(SEVERAL_ASKED).to_owned();
     assert!(again.contains("not everything was shown") && again.contains("the end of it"), "{again}");
     assert_eq!((in_full(&env, "a"), in_full(&env, "b")), (None, None));
     terminal.types("y\n");
@@ -149,14 +145,14 @@ fn nothing_hides_in_a_question_and_long_texts_are_viewed() {
     let content =
         format!("if a:\n        b(){}; evil()  \n\u{202e}x\u{200d}\u{a0}\u{1b}[8m\n{lines}", " ".repeat(40));
     let (env, mut terminal, _provider) = asked(env, vec![calls([writes("a.py", &content)]), text("Done.")]);
-    let question = terminal.shows(KEYS).to_owned();
+    let question = terminal.shows(ASKED).to_owned();
     for part in [
         "b()␣×40; evil()␣×2",
         "\\u{202e}x\\u{200d}\\u{a0}\\u{1b}[8m",
         "1 │",
         "93 lines",
         "… 86 more lines",
-        "a = always, io.write_file with just",
+        "always, with just these arguments",
     ] {
         assert!(question.contains(part), "no {part:?} in {question}");
     }
@@ -166,7 +162,7 @@ fn nothing_hides_in_a_question_and_long_texts_are_viewed() {
     );
     terminal.forgets();
     terminal.types("v\n");
-    let all = terminal.shows(KEYS).to_owned();
+    let all = terminal.shows(ASKED).to_owned();
     assert!(all.contains("line 90") && !all.contains("more lines"), "{all}");
     terminal.types("y\n");
     terminal.shows("Done.");
@@ -179,10 +175,10 @@ fn an_interrupt_at_a_question_runs_nothing() {
     let script = || vec![calls([writes("a", "1"), writes("b", "2")])];
     for typed in ["", "o\n", "1,"] {
         let (env, mut terminal, _provider) = asked(TestEnv::new(), script());
-        terminal.shows(LIST);
+        terminal.shows(SEVERAL_ASKED);
         terminal.types(typed);
         if typed == "o\n" {
-            terminal.shows(KEYS);
+            terminal.shows(ASKED);
         }
         terminal.interrupts();
         assert_eq!(terminal.ends(), 130, "{typed:?}");
@@ -191,7 +187,7 @@ fn an_interrupt_at_a_question_runs_nothing() {
 }
 
 #[test]
-fn a_dumb_terminal_has_the_same_question_without_colours() {
+fn the_same_question_without_colours() {
     let env = TestEnv::new();
     let (_env, mut terminal, _provider) = {
         let provider = Provider::chat(vec![calls([writes("a", "1\n2\n")]), text("Done.")]);
@@ -199,9 +195,10 @@ fn a_dumb_terminal_has_the_same_question_without_colours() {
         let terminal = Terminal::run(&env, &["ask", "go", "-m", provider.model(), "--ephemeral"]);
         (env, terminal, provider)
     };
-    let question = terminal.shows(KEYS).to_owned();
+    let question = terminal.shows(ASKED).to_owned();
     let question = question.split("allow io").nth(1).unwrap_or_default();
-    assert!(question.contains("2 │ 2") && !question.contains('\u{1b}'), "{question:?}");
+    assert!(question.contains("2 │ 2") && !question.contains("\x1b[1m"), "{question:?}");
+    assert!(!question.contains("\x1b[2m") && !question.contains("\x1b[36m"), "{question:?}");
     terminal.types("n\n");
     terminal.shows("Done.");
     assert_eq!(terminal.ends(), 0);

@@ -6,7 +6,7 @@ use crate::body::{calls, text};
 use crate::env::TestEnv;
 use crate::fake_server::{FakeServer, ask, at_once, brief, outcomes};
 use crate::provider::{Line, Provider};
-use crate::terminal::Terminal;
+use crate::terminal::{ASKED, Terminal};
 
 const NAME: &str = "asking";
 const PRICE: &str = "[models.\"openai-chat/stub\"]\nprice = { input = 15.0, output = 15.0 }\n";
@@ -253,7 +253,7 @@ fn what_a_server_asks_the_model_is_shown_whole() {
     let args =
         ["ask", "go", "-m", provider.model(), "--ephemeral", "--ensembles", directory.to_str().unwrap()];
     let mut terminal = Terminal::run(&env, &args);
-    let question = terminal.shows("n WHY = no").to_owned();
+    let question = terminal.shows(ASKED).to_owned();
     for part in ["allow asking.sampling/createMessage?", "Be brief", "Say hello", "4096"] {
         assert!(question.contains(part), "no {part:?} in {question:?}");
     }

@@ -9,7 +9,7 @@ use crate::body::{calls, text};
 use crate::env::{Ran, TestEnv, wait};
 use crate::provider::Provider;
 use crate::rules::CONFIG;
-use crate::terminal::Terminal;
+use crate::terminal::{ASKED, Terminal};
 
 const SECRET: &str = "the-content-of-a-private-file";
 const USER: &str = "home/.config/converse/ensembles";
@@ -129,7 +129,7 @@ fn a_question_names_the_file_behind_the_path() {
     disk(&env, USER, private.to_str().unwrap());
     let mut terminal =
         Terminal::with_columns(&env, &["ensembles", "call", "disk.write", "path=new", "content=x"], 200);
-    let question = terminal.shows("y = yes").to_owned();
+    let question = terminal.shows(ASKED).to_owned();
     let told = format!("writes: {} (root: {})", private.join("new").display(), private.display());
     assert!(question.contains(&told), "no {told} in {question}");
     terminal.types("n\n");
@@ -142,7 +142,7 @@ fn a_question_names_the_file_behind_the_path() {
         let path = format!("path={path}");
         let mut terminal =
             Terminal::with_columns(&env, &["ensembles", "call", "io.write_file", &path, "content=x"], 200);
-        let question = terminal.shows("y = yes").to_owned();
+        let question = terminal.shows(ASKED).to_owned();
         assert_eq!(
             question.contains("writes: ") && question.contains("/work/there/new"),
             named,
@@ -264,7 +264,7 @@ fn files_that_other_programs_execute_ask_whatever_allows_the_tool() {
     // No answer is kept for it; one yes is for one call.
     let call = ["ensembles", "call", "io.write_file", "path=flows/ci.yml", "content=x", "--allow", "io"];
     let mut terminal = Terminal::with_columns(&env, &call, 200);
-    let question = terminal.shows("y = yes").to_owned();
+    let question = terminal.shows(ASKED).to_owned();
     assert!(
         question.contains("(GitHub Actions executes what it says)") && !question.contains("always"),
         "{question}"
@@ -304,7 +304,7 @@ fn credentials_ask_before_they_are_read() {
     assert!(found.contains("… 3 not searched: each needs an approval"), "{found}");
     let call = ["ensembles", "call", "io.read_file", "path=notes.txt"];
     let mut terminal = Terminal::with_columns(&env, &call, 200);
-    let question = terminal.shows("y = yes").to_owned();
+    let question = terminal.shows(ASKED).to_owned();
     assert!(question.contains("it holds variables of an environment"), "{question}");
     assert!(question.contains("reads: ") && question.contains("/work/.env"), "{question}");
     terminal.types("y\n");
@@ -359,11 +359,11 @@ fn a_home_as_a_workspace_is_asked_about_once() {
     let env = provider.env(env);
     let words = ["ask", "go", "-m", provider.model(), "--ephemeral"];
     let mut terminal = Terminal::with_columns(&env, &words, 200);
-    let question = terminal.shows("y = yes").to_owned();
+    let question = terminal.shows(ASKED).to_owned();
     assert!(question.contains("tools that read would see all of it"), "{question}");
     terminal.types("y\n");
     let screen = terminal.shows("Done.").to_owned();
-    assert_eq!(screen.matches("allow io.").count(), 1, "{screen}");
+    assert_eq!(screen.matches("allow io.").count(), 2, "a question and its answer: {screen}");
     assert_eq!(terminal.ends(), 0);
     // A directory in it is a workspace like any other.
     fs::create_dir(env.path("work/project")).unwrap();
@@ -383,7 +383,7 @@ fn a_yes_is_for_the_file_that_was_shown() {
     symlink("first", &link).unwrap();
     let call = ["ensembles", "call", "io.read_file", "path=notes", "--ask", "io"];
     let mut terminal = Terminal::with_columns(&env, &call, 200);
-    assert!(terminal.shows("y = yes").contains("/work/first"));
+    assert!(terminal.shows(ASKED).contains("/work/first"));
     fs::remove_file(&link).unwrap();
     symlink("second", &link).unwrap();
     terminal.types("y\n");

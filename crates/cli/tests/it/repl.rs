@@ -231,8 +231,11 @@ fn questions_are_asked_where_the_conversation_is() {
     screen.types("y\n");
     screen.shows("Written.");
     screen.says("once more");
-    screen.shows_times("allow io.write_file?", 2);
-    screen.types("n not there\n");
+    // The first question, its answer, and the second one.
+    screen.shows_times("allow io.write_file?", 3);
+    screen.types("n not there");
+    screen.shows("n not there");
+    screen.types("\r");
     screen.shows("Not written.");
     assert!(env.path("work/yes.txt").exists() && !env.path("work/no.txt").exists());
     screen.says("/undo 2");

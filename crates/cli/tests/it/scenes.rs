@@ -13,6 +13,7 @@ mod halted;
 mod handed;
 mod looks;
 mod modes;
+mod one_key;
 mod person;
 mod pictures;
 mod resuming;

@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 use crate::body::{calls, text};
 use crate::env::{Ran, TestEnv};
 use crate::provider::Provider;
-use crate::terminal::Terminal;
+use crate::terminal::{ASKED as KEYS, Terminal};
 
 /// How the questions end.
-const KEYS: &str = "for the rest of this run: ";
 const HOW: &str = "= back: ";
 const KEEP: &str = "no, back: ";
 
@@ -127,7 +126,7 @@ fn a_prefix_allows_single_commands_and_asks_about_others() {
     let words = ["ask", "go", "-m", provider.model(), "--ephemeral", "-e", "shell"];
     let mut terminal = Terminal::with_columns(&env, &words, 80);
     let question = terminal.shows(KEYS).to_owned();
-    assert!(question.contains("echo one") && question.contains("p = always, shell.run where a pattern fits"));
+    assert!(question.contains("echo one") && question.contains("p  always, where a pattern fits"));
     let proposed = says(&mut terminal, "p", HOW);
     assert!(proposed.contains("1  command=echo one *"), "{proposed}");
     let kept = says(&mut terminal, "1", KEEP);
@@ -136,7 +135,7 @@ fn a_prefix_allows_single_commands_and_asks_about_others() {
     let mut asked = says(&mut terminal, "y", KEYS);
     for command in ["; touch", "&& touch", "$(touch", "touch src/x", "oneself"] {
         assert!(asked.contains(command), "{command}: {asked}");
-        assert_eq!(asked.matches("allow shell.run?").count(), 1, "{asked}");
+        assert_eq!(asked.matches("allow shell.run?\x1b[0m").count(), 1, "{asked}");
         let then = if command == "oneself" { "Done." } else { KEYS };
         asked = says(&mut terminal, "n", then);
     }

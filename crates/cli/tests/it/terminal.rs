@@ -10,6 +10,10 @@ use crate::body::{calls, text};
 use crate::env::{TestEnv, wait};
 use crate::provider::Provider;
 
+/// The end of a question about one call, and about several, that keys answer.
+pub(crate) const ASKED: &str = "= no, and why";
+pub(crate) const SEVERAL_ASKED: &str = "= none, and why";
+
 /// As most terminals begin.
 const COLUMNS: u16 = 80;
 const ROWS: u16 = 24;
@@ -47,6 +51,14 @@ impl Terminal {
 
     pub(crate) fn types(&mut self, keys: &str) {
         self.line.types(keys.as_bytes()).unwrap();
+    }
+
+    /// Answers a question that is answered by keys with words: they are sent when they are there.
+    pub(crate) fn answers(&mut self, words: &str) {
+        self.forgets();
+        self.types(words);
+        self.shows(&format!(": \x1b[0m{words}"));
+        self.types("\r");
     }
 
     /// Awaits its end: how it ended, and everything that was shown.
@@ -92,13 +104,13 @@ fn writes(path: &str) -> crate::body::Says {
 fn a_question_shows_everything_and_a_yes_runs_it() {
     let provider = Provider::chat([writes("new.txt"), text("Written.")]);
     let mut terminal = asked(&provider);
-    let question = terminal.shows("n WHY = no").to_owned();
+    let question = terminal.shows(ASKED).to_owned();
     for part in ["allow io.write_file?", "writes", "new.txt", "one", " two"] {
         assert!(question.contains(part), "no {part:?} in {question:?}");
     }
     assert!(!question.contains('\u{202e}') && !question.contains("\u{1b}[31m two"), "{question:?}");
     // What is unclear is asked again.
-    terminal.types("maybe\n");
+    terminal.types("1\n");
     terminal.shows("please answer y or n");
     terminal.types("y\n");
     terminal.shows("Written.");
@@ -112,8 +124,8 @@ fn a_question_shows_everything_and_a_yes_runs_it() {
 fn a_no_is_told_to_the_model_with_its_reason() {
     let provider = Provider::chat([writes("new.txt"), text("I will not.")]);
     let mut terminal = asked(&provider);
-    terminal.shows("n WHY = no");
-    terminal.types("n not in this directory\n");
+    terminal.shows(ASKED);
+    terminal.answers("n not in this directory");
     let screen = terminal.shows("I will not.").replace("\x1b[31m", "").replace("\x1b[0m", "");
     assert!(screen.contains("refused by the user: not in this directory"), "{screen:?}");
     assert_eq!(terminal.ends(), 0, "a refusal by the user is an answer");

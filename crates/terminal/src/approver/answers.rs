@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use converse_host::approvals::{Offered, Reach};
 
+use super::menu::{Choice, Menu};
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
     Yes,
@@ -45,7 +47,7 @@ impl Choices {
     }
 
     /// What each letter is for; `tool` is what a yes that is kept would be for.
-    pub(super) fn legend(self, tool: &str) -> String {
+    fn legend(self, tool: &str) -> String {
         let mut text = "  y = yes, n = no, n WHY = no, and tell the model why".to_owned();
         let more = [(self.view, "v = view all"), (self.edit, "e = edit the arguments")];
         more.iter().filter(|(set, _)| *set).for_each(|(_, words)| text.push_str(&format!(", {words}")));
@@ -58,6 +60,38 @@ impl Choices {
             });
         let further: Vec<String> = further.collect();
         if further.is_empty() { text + ": " } else { format!("{text}\n  {}: ", further.join("\n  ")) }
+    }
+
+    /// The options to a question with this title, from once to always.
+    pub(super) fn menu(self, title: String, tool: &str) -> Menu<Answer> {
+        let choice =
+            |letters, label: &str, done, answer| Choice { letters, label: label.to_owned(), done, answer };
+        let mut choices = vec![
+            choice("yд", &format!("yes, run {tool}"), Some("yes"), Answer::Yes),
+            choice("nн", "no", Some("no"), Answer::No(None)),
+        ];
+        choices.extend(self.view.then(|| choice("v", "view all", None, Answer::View)));
+        choices.extend(self.edit.then(|| choice("e", "edit the arguments", None, Answer::Edit)));
+        let offered = FURTHER.iter().filter(|(_, reach)| self.offered.has(*reach));
+        choices.extend(offered.map(|(letter, reach)| {
+            let label = match reach {
+                Reach::Arguments => "always, with just these arguments",
+                Reach::Pattern => "always, where a pattern fits",
+                Reach::Tool => "always, whatever its arguments",
+                Reach::Run => "yes, for the rest of this run",
+            };
+            choice(letter, label, Some(label), Answer::Further(*reach))
+        }));
+        Menu {
+            title,
+            choices,
+            hint: hint("", "no"),
+            legend: self.legend(tool),
+            reminder: self.reminder(),
+            parse: Box::new(move |line| self.parse(line)),
+            refuse: Answer::No,
+            reason: |answer| if let Answer::No(reason) = answer { reason.as_deref() } else { None },
+        }
     }
 
     pub(super) fn reminder(self) -> String {
@@ -80,9 +114,34 @@ pub(super) enum Chosen {
 }
 
 pub(super) const SEVERAL: &str = "y = all of them, n = none, n WHY = none, and tell the model why, 1,3 = only these, o = one by one, v = view all";
-pub(super) const SEVERAL_REMINDER: &str = "  please answer y, n, numbers such as 1,3, o or v: ";
+const SEVERAL_REMINDER: &str = "  please answer y, n, numbers such as 1,3, o or v: ";
 
-pub(super) fn chosen(line: &str, count: usize) -> Option<Chosen> {
+/// The options to a question with this title about so many calls.
+pub(super) fn several(title: String, count: usize) -> Menu<Chosen> {
+    let choice =
+        |letters, label: &str, done, answer| Choice { letters, label: label.to_owned(), done, answer };
+    Menu {
+        title,
+        choices: vec![
+            choice("yд", "all of them", Some("all of them"), Chosen::These((0..count).collect())),
+            choice("nн", "none", Some("none"), Chosen::None(None)),
+            choice("o", "one by one", Some("one by one"), Chosen::OneByOne),
+            choice("v", "view all", None, Chosen::View),
+        ],
+        hint: hint("1,3 = these; ", "none"),
+        legend: format!("{SEVERAL}: "),
+        reminder: SEVERAL_REMINDER.to_owned(),
+        parse: Box::new(move |line| chosen(line, count)),
+        refuse: Chosen::None,
+        reason: |answer| if let Chosen::None(reason) = answer { reason.as_deref() } else { None },
+    }
+}
+
+fn hint(more: &str, no: &str) -> String {
+    format!("Enter, arrows or a letter; {more}Esc = {no}; words = {no}, and why")
+}
+
+fn chosen(line: &str, count: usize) -> Option<Chosen> {
     let (word, rest) = words(line);
     match (word.as_str(), rest) {
         ("y" | "yes" | "д" | "да", None) => Some(Chosen::These((0..count).collect())),

@@ -28,14 +28,22 @@ pub(super) struct QuestionText<'a> {
 }
 
 impl QuestionText<'_> {
+    /// `allow io.write_file?`
+    pub(super) fn title(&self) -> String {
+        let (index, count) = self.place;
+        let place = if count > 1 { format!(" ({index} of {count})") } else { String::new() };
+        format!("{}allow {}?{place}", self.caller(), self.pending.tool())
+    }
+
+    /// The name of the model before a title, where several may ask.
+    pub(super) fn caller(&self) -> String {
+        self.who.map_or(String::new(), |who| format!("{}: ", safe_line(who, 100)))
+    }
+
     /// With the arguments, and whether some of them are not shown.
     pub(super) fn lines(&self, much: Much, look: &Look) -> (Vec<Line>, bool) {
         let pending = self.pending;
-        let who = self.who.map_or(String::new(), |who| format!("{}: ", safe_line(who, 100)));
-        let (index, count) = self.place;
-        let place = if count > 1 { format!(" ({index} of {count})") } else { String::new() };
-        let title = Line::toned(Tone::Strong, &format!("{who}allow {}?{place}", pending.tool()));
-        let mut lines = vec![Line::new(), title];
+        let mut lines = vec![Line::new(), Line::toned(Tone::Strong, &self.title())];
         lines.extend(self.why(look.width).lines().map(|line| Line::toned(Tone::Dim, line)));
         if let Some(reason) = pending.reason() {
             lines.push(Line::plain(&format!("  ({})", safe_line(reason, 400))));

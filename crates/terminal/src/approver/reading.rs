@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal as Number;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -24,19 +24,29 @@ const ON_ITS_WAY: Duration = Duration::from_millis(60);
 /// If the program was stopped and continues, it asks again: the shell had the terminal meanwhile, and a "yes" must
 /// refer to what is on the screen.
 pub(crate) async fn read_answer(question: String) -> Option<String> {
-    let mut goes_on = signal(SignalKind::from_raw(Number::CONT.as_raw())).ok();
+    let mut goes_on = continued();
     loop {
         let answer = ask(question.clone());
         tokio::select! {
             biased;
             () = next_of(&mut goes_on) => {}
             line = answer => {
-                if timeout(ON_ITS_WAY, next_of(&mut goes_on)).await.is_err() {
+                if !is_continued(&mut goes_on).await {
                     return line.ok().flatten();
                 }
             }
         }
     }
+}
+
+/// The signals that the program continues after it was stopped.
+pub(super) fn continued() -> Option<Signal> {
+    signal(SignalKind::from_raw(Number::CONT.as_raw())).ok()
+}
+
+/// Returns whether the program was stopped before what was read last.
+pub(super) async fn is_continued(goes_on: &mut Option<Signal>) -> bool {
+    timeout(ON_ITS_WAY, next_of(goes_on)).await.is_ok()
 }
 
 /// Asks on a thread. Dropping the receiver withdraws the question.

@@ -146,7 +146,7 @@ fn start_of(text: &str, columns: usize) -> &str {
 }
 
 /// The end of a text, in one line of so many columns.
-fn end_of(text: &str, columns: usize) -> String {
+pub(crate) fn end_of(text: &str, columns: usize) -> String {
     let from = text.char_indices().rev().nth(columns).map_or(0, |(at, _)| at);
     let text = safe_line(text.get(from..).unwrap_or_default(), usize::MAX);
     let mut surplus = width(&text).saturating_sub(columns);

@@ -1,19 +1,21 @@
 //! Modes of the terminal that the REPL changes: while an answer comes, keys are not echoed into it. They are taken in
 //! as they come, and are for the next prompt.
 
-use std::io::{stdin, stdout};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::io::{stderr, stdin, stdout};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{
-    InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+    InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
+    tcsetattr,
 };
 
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::time::sleep;
 
 use converse_editor::{FOCUS_UNREPORTED, TITLE_RESTORED, TypedAhead};
 
@@ -22,6 +24,8 @@ pub(super) const BRACKET_PASTES: &str = "\x1b[?2004h";
 pub(super) const PASTES_AS_KEYS: &str = "\x1b[?2004l";
 
 const MOST_AT_ONCE: usize = 1024 * 1024;
+/// How soon the next byte of a paste is there.
+const AT_ONCE: Duration = Duration::from_millis(1);
 /// POSIX's `_POSIX_VDISABLE`.
 const NO_KEY: u8 = if cfg!(target_os = "linux") { 0 } else { 0xff };
 
@@ -42,12 +46,7 @@ impl TerminalModes {
     pub(super) fn hold_echo(&self) -> bool {
         let mut held = self.before.lock();
         let Some(before) = held.is_none().then(|| tcgetattr(stdin()).ok()).flatten() else { return false };
-        let mut modes = before.clone();
-        modes.local_modes -= LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ICANON;
-        // Enter stays what it is, and Alt-Enter something else. Ctrl-S is a key, and does not stop the output.
-        modes.input_modes -= InputModes::ICRNL | InputModes::IXON;
-        modes.special_codes[SpecialCodeIndex::VSUSP] = NO_KEY;
-        if tcsetattr(stdin(), OptionalActions::Now, &modes).is_err() {
+        if !set_keys(&before) {
             return false;
         }
         // What was typed before had its Enter turned into a line break.
@@ -136,9 +135,70 @@ impl TerminalModes {
     }
 }
 
+/// The modes before a question that keys answer. There is one terminal, and whichever thread ends the process restores it.
+static BEFORE_QUESTION: Mutex<Option<Termios>> = Mutex::new(None);
+
+/// As long as it lives, keys come one by one and are not echoed, and pastes are bracketed. Ctrl-C stays a signal, Ctrl-Z
+/// is a key.
+#[derive(Debug)]
+pub(crate) struct QuestionKeys(());
+
+impl QuestionKeys {
+    /// `None` if there is no terminal, or another question is open. What was typed before is dropped.
+    pub(crate) fn hold() -> Option<Self> {
+        let mut held = BEFORE_QUESTION.lock();
+        let before = held.is_none().then(|| tcgetattr(stdin()).ok()).flatten()?;
+        if !set_keys(&before) {
+            return None;
+        }
+        *held = Some(before);
+        let _ = tcflush(stdin(), QueueSelector::IFlush);
+        write_if_ready(&stderr(), BRACKET_PASTES);
+        Some(Self(()))
+    }
+
+    /// What the keyboard has sent in one piece: what comes at once belongs to it.
+    pub(crate) async fn heard(&self) -> Vec<u8> {
+        let mut bytes = pending();
+        while !bytes.is_empty() && bytes.len() < MOST_AT_ONCE {
+            sleep(AT_ONCE).await;
+            let more = pending();
+            if more.is_empty() {
+                break;
+            }
+            bytes.extend(more);
+        }
+        bytes
+    }
+}
+
+impl Drop for QuestionKeys {
+    fn drop(&mut self) {
+        release_question();
+    }
+}
+
+/// Restores the modes from before a question that is open, and removes its options. Waits for nothing.
+pub(crate) fn release_question() {
+    if let Some(before) = BEFORE_QUESTION.lock().take() {
+        let _ = tcsetattr(stdin(), OptionalActions::Now, &before);
+        write_if_ready(&stderr(), "\r\x1b[J\x1b[?25h\x1b[?2004l");
+    }
+}
+
+/// Keys come one by one and are not echoed.
+fn set_keys(before: &Termios) -> bool {
+    let mut modes = before.clone();
+    modes.local_modes -= LocalModes::ECHO | LocalModes::ECHONL | LocalModes::ICANON;
+    // Enter stays what it is, and Alt-Enter something else. Ctrl-S is a key, and does not stop the output.
+    modes.input_modes -= InputModes::ICRNL | InputModes::IXON;
+    modes.special_codes[SpecialCodeIndex::VSUSP] = NO_KEY;
+    tcsetattr(stdin(), OptionalActions::Now, &modes).is_ok()
+}
+
 /// Returns the keyboard to wait for it; `None` if standard input is nothing that can be waited for.
 #[expect(deprecated, reason = "its replacement is unsafe; the descriptor is owned here, so it stays open")]
-pub(super) fn keyboard() -> Option<AsyncFd<OwnedFd>> {
+pub(crate) fn keyboard() -> Option<AsyncFd<OwnedFd>> {
     let keyboard = stdin().as_fd().try_clone_to_owned().ok()?;
     AsyncFd::with_interest(keyboard, Interest::READABLE).ok()
 }
@@ -186,8 +246,11 @@ fn pending() -> Vec<u8> {
 
 /// Writes if that does not block. Not through the lock of stdout, whose holder may be stuck.
 fn write_at_once(text: &str) {
-    let out = stdout();
-    if is_ready(PollFd::new(&out, PollFlags::OUT)) {
-        let _ = rustix::io::write(&out, text.as_bytes());
+    write_if_ready(&stdout(), text);
+}
+
+fn write_if_ready(out: &impl AsFd, text: &str) {
+    if is_ready(PollFd::new(out, PollFlags::OUT)) {
+        let _ = rustix::io::write(out, text.as_bytes());
     }
 }

@@ -71,13 +71,15 @@ fn names_arguments_and_results_of_tools() {
 
 #[test]
 fn a_question_before_a_tool_runs() {
-    for (plain, manner) in [(&["--plain"][..], Manner::Plain), (&[], Manner::Drawn)] {
+    for (plain, manner, end) in
+        [(&["--plain"][..], Manner::Plain, "n WHY"), (&[], Manner::Drawn, "= no, and why")]
+    {
         let arguments = json!({ "path": parts(60).swap_remove(30), "content": words() }).to_string();
         let asks = Says { calls: vec![("io__write_file", arguments)], ..Says::default() };
         let provider = Provider::chat([asks, text("Done.")]);
         let env = provider.env(TestEnv::new());
         let mut screen = Screen::run(&env, &[&ask(&provider, &["--ephemeral"])[..], plain].concat());
-        screen.shows("n WHY");
+        screen.shows(end);
         screen.types("n\r");
         screen.shows("Done.");
         screen.finishes();

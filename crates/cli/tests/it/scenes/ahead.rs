@@ -45,7 +45,7 @@ fn a_message_that_is_typed_before_a_question_is_sent_after_the_turn() {
             person.sees("❯ y");
         }
         env.write("work/go-one", "");
-        person.until("a question", |person| person.screen().trim_end().ends_with("rest of this run:"));
+        person.until("a question", Person::is_asked);
         assert!(!env.path("work/new.txt").exists(), "what was typed before is not an answer");
         person.types("y\r");
         person.sees("I see.");

@@ -15,10 +15,14 @@ fn writes(path: &str) -> (&'static str, serde_json::Value) {
     ("io__write_file", json!({ "path": path, "content": LONG }))
 }
 
-/// Wherever the line is broken.
-fn ends(person: &Person, words: &str) -> bool {
-    person.screen().split_whitespace().collect::<Vec<_>>().join(" ").ends_with(words)
+/// The end of a question, wherever its last line is broken: of one that keys answer, or of one that a line does.
+fn ends(person: &Person, words: [&str; 2]) -> bool {
+    let screen = person.screen().split_whitespace().collect::<Vec<_>>().join(" ");
+    words.iter().any(|words| screen.ends_with(words))
 }
+
+const ONE: [&str; 2] = ["words = no, and why", "for the rest of this run:"];
+const SEVERAL: [&str; 2] = ["words = none, and why", "v = view all:"];
 
 /// One question that is answered with yes, and two at once of which the second is refused. `shows_all`: there is room for
 /// all that two calls would do.
@@ -34,20 +38,20 @@ fn asked(kind: Kind, flags: &[&str], name: &str, shows_all: bool) -> Person {
     let mut person = Person::at(kind, &env, &args);
     let there = |name: &str| env.path("work").join(name).exists();
     person.says("one");
-    person.until("a question", |person| ends(person, "for the rest of this run:"));
+    person.until("a question", |person| ends(person, ONE));
     is_screen(&format!("question-{name}"), &person);
     assert!(!there("a.txt"));
     person.types("y\r");
     person.sees("First.");
     assert!(there("a.txt"));
     person.says("two");
-    person.until("questions", |person| ends(person, "v = view all:"));
+    person.until("questions", |person| ends(person, SEVERAL));
     is_screen(&format!("questions-{name}"), &person);
     person.types("1\r");
     if !shows_all {
         // A yes to what was cut shows it first.
         person.until("them in full", |person| {
-            ends(person, "v = view all:") && person.screen().contains("not everything was shown")
+            ends(person, SEVERAL) && person.screen().contains("not everything was shown")
         });
         is_screen_from(&format!("questions-{name}-in-full"), &person, "not everything");
         assert!(!there("b.txt"));

@@ -38,7 +38,7 @@ fn a_person_who_looks_elsewhere_is_called() {
     assert!(reports_focus(&person));
     person.types("\x1b[I\x1b[O");
     env.write("work/go-one", "");
-    person.until("a question", |person| person.screen().trim_end().ends_with("rest of this run:"));
+    person.until("a question", Person::is_asked);
     assert!(person.raw().contains(QUESTION), "{:?}", person.raw());
     assert!(!reports_focus(&person), "its answer is a line of text");
     person.types("y\r");

@@ -12,7 +12,7 @@ fn asks(provider: &Provider, env: &TestEnv, flags: &[&str]) -> Person {
     let args = [&["-m", provider.model(), "-e", "io"], flags].concat();
     let mut person = Person::at(kind, env, &args);
     person.says("go");
-    person.until("a question", |person| person.screen().trim_end().ends_with("rest of this run:"));
+    person.until("a question", Person::is_asked);
     person
 }
 
@@ -47,9 +47,7 @@ fn one_word_of_a_long_passage_is_asked_about_in_a_few_rows() {
         }
         // All of it, and still which file it is.
         person.types("v\r");
-        person.until("all", |person| {
-            person.screen().contains("line_40 =") && person.screen().trim_end().ends_with("rest of this run:")
-        });
+        person.until("all", |person| person.screen().contains("line_40 =") && person.is_asked());
         assert!(person.screen().contains("path = \"src/main.rs\""), "{}", person.screen());
         person.types("y\r");
         person.sees("Done.");
@@ -74,7 +72,7 @@ fn a_file_that_would_be_overwritten_is_announced() {
     assert!(!person.raw().contains(KEY), "a key of the file is shown:\n{}", person.screen());
     person.types("y\r");
     person.sees("adds to a file of 9 bytes");
-    person.until("a question", |person| person.screen().trim_end().ends_with("rest of this run:"));
+    person.until("a question", Person::is_asked);
     person.types("y\r");
     person.sees("Done.");
     assert_eq!(std::fs::read_to_string(env.path("work/a.txt")).unwrap(), "new\nkept\nx");

@@ -27,8 +27,7 @@ fn shows_its_screens(columns: u16) {
     person.prompts();
     is_screen("golden-answer", &person);
     person.says("write it");
-    person.sees("for the rest of");
-    person.sees("run:");
+    person.sees("and why");
     is_screen("golden-approval", &person);
     person.types("y\r");
     person.sees("It is written.");

@@ -39,11 +39,11 @@ fn a_question_that_is_stopped_is_asked_again() {
     person.starts(&format!("-m {} -e io", provider.model()));
     person.types("write them\r");
     for _ in 0..2 {
-        is_asked_again(&mut person, "allow io.write_file?", "for the rest of this run:");
+        is_asked_again(&mut person, "allow io.write_file?", "words = no, and why");
         assert!(!there("a"), "a yes to what could not be seen is none");
     }
     person.types("y\n");
-    is_asked_again(&mut person, "allow these 2 calls?", "v = view all:");
+    is_asked_again(&mut person, "allow these 2 calls?", "words = none, and why");
     assert!(there("a") && !there("b") && !there("c"));
     person.types("2\n");
     person.sees("Written.");

@@ -46,7 +46,7 @@ fn shift_tab_switches_the_mode_and_keeps_the_line() {
     // What other programs execute is asked about in this mode too.
     person.says("and this");
     person.sees("make executes what it says");
-    person.until("a question", |person| person.screen().trim_end().ends_with("edit the arguments:"));
+    person.until("a question", Person::is_asked);
     person.types("n\r");
     person.sees("Third.");
     assert!(!env.path("work/Makefile").exists());

@@ -228,6 +228,20 @@ impl Person {
         self.presses(Key::Enter);
     }
 
+    /// Answers a question with words, and sends them when they are there.
+    #[track_caller]
+    pub(super) fn answers(&mut self, words: &str) {
+        self.types(words);
+        self.sees(&format!(": {words}"));
+        self.presses(Key::Enter);
+    }
+
+    /// Returns whether a question about one call is open, whose answer is a key or a line.
+    pub(super) fn is_asked(&self) -> bool {
+        let screen = self.screen();
+        screen.ends_with("words = no, and why") || screen.ends_with("rest of this run:")
+    }
+
     /// Waits for a line that begins with these words, and removes them.
     #[track_caller]
     pub(super) fn clears(&mut self, words: &str) {
