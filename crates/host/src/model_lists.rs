@@ -19,7 +19,7 @@ use crate::http::HttpWire;
 use crate::secrets::Credentials;
 use crate::world::World;
 
-pub use offered::{Freshness, OfferedModel, offered_models, provider_list, understudy};
+pub use offered::{Freshness, OfferedModel, offered_models, provider_list, provider_list_within, understudy};
 
 /// Of a kept list, and of one page of an answer.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;

@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod json;
 pub mod jsonl;
+pub mod models;
 pub mod output;
 pub mod quoted;
 pub mod stats;

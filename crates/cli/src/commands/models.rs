@@ -12,10 +12,11 @@ use converse_host::model_lists::{Freshness, OfferedModel, offered_models, provid
 use converse_host::settings::Files;
 use converse_host::world::World;
 use converse_terminal::console::Console;
+use converse_terminal::render::models::{UNKNOWN, cells};
 use converse_terminal::render::output::{write_json, write_stderr, write_stdout};
 use converse_terminal::render::table::{headed, table};
 
-use facts::{UNKNOWN, lines, price};
+use facts::lines;
 
 pub(crate) fn list(args: &ModelsListArgs, console: &Console, world: &World) -> Result<(), Failure> {
     let (files, _) = Files::read(world).checked()?;
@@ -56,15 +57,10 @@ fn offered(
 }
 
 fn model_cells(offered: &OfferedModel) -> Vec<String> {
-    let facts = offered.lore.facts();
-    let unknown = || UNKNOWN.to_owned();
-    vec![
-        offered.id.clone(),
-        facts.window.map_or_else(unknown, |tokens| tokens.to_string()),
-        facts.price.as_ref().map_or_else(unknown, price),
-        offered.lore.sources().join(", "),
-        offered.lore.ends().map(|day| format!("ends {day}")).unwrap_or_default(),
-    ]
+    let mut row = cells(offered);
+    row.push(offered.lore.sources().join(", "));
+    row.push(offered.lore.ends().map(|day| format!("ends {day}")).unwrap_or_default());
+    row
 }
 
 fn model_row(offered: &OfferedModel) -> Value {

@@ -7,6 +7,7 @@ mod asked;
 mod breaking;
 mod calling;
 mod changes;
+mod choosing;
 mod connecting;
 mod golden_screens;
 mod halted;

@@ -44,6 +44,12 @@ impl Reach {
         self.row.is_some_and(|row| same_base_url(row.base_url, &self.endpoint.base_url))
     }
 
+    /// Returns whether the user set it up: with a key, in the settings or with a base URL.
+    pub fn is_configured(&self, files: &SettingsPlan) -> bool {
+        let is_named = files.providers.contains_key(&self.endpoint.provider);
+        self.credentials.key.is_some() || is_named || !self.is_vendors_own()
+    }
+
     /// Checks the configuration before anything is sent.
     pub fn require_base_url(&self) -> Result<(), Failure> {
         if !self.endpoint.base_url.is_empty() {

@@ -33,10 +33,20 @@ pub struct OfferedModel {
     pub lore: Lore,
 }
 
-/// The list of the provider. A requested list is kept. `None`: there is no kept list.
+/// The list of the provider, outside an async runtime. A requested list is kept. `None`: there is no kept list.
 pub fn provider_list(
     reach: &Reach,
     freshness: Freshness,
+    world: &World,
+) -> Result<Option<ModelList>, Failure> {
+    block_on(provider_list_within(reach, freshness, TIMEOUT, world))?
+}
+
+/// The same; a request takes no longer than `timeout`.
+pub async fn provider_list_within(
+    reach: &Reach,
+    freshness: Freshness,
+    timeout: Duration,
     world: &World,
 ) -> Result<Option<ModelList>, Failure> {
     let (lists, now) = (ModelLists::new(world), World::now());
@@ -51,21 +61,21 @@ pub fn provider_list(
     reach.require_base_url()?;
     model::require_key(reach)?;
     let endpoint = reach.signed();
-    let asked = ask(&endpoint, reach.credentials.clone(), ALL, TIMEOUT);
-    let Offered { models, whole } = block_on(asked)?.map_err(|why| unlisted(reach, why))?;
+    let asked = ask(&endpoint, reach.credentials.clone(), ALL, timeout);
+    let Offered { models, whole } = asked.await.map_err(|why| unlisted(reach, why, timeout))?;
     let list = ModelList { models, whole, at: now };
     lists.put(&reach.endpoint, &list);
     Ok(Some(list))
 }
 
-fn unlisted(reach: &Reach, why: Unlisted) -> Failure {
+fn unlisted(reach: &Reach, why: Unlisted, timeout: Duration) -> Failure {
     let name = &reach.endpoint.provider;
     let unreachable = |message| Failure::new(Kind::ProviderUnreachable, "unreachable", message);
     let no_list = |message| Failure::new(Kind::ProviderNonsense, "no-list", message);
     let failure = match why {
         Unlisted::Wire(error) => unreachable(format!("`{name}` cannot be reached: {}", error.message)),
         Unlisted::Late => {
-            unreachable(format!("`{name}` did not answer within {} seconds", TIMEOUT.as_secs()))
+            unreachable(format!("`{name}` did not answer within {} seconds", timeout.as_secs()))
         }
         Unlisted::Status(401 | 403) => {
             Failure::new(Kind::ProviderRefused, "auth", format!("`{name}` does not accept the key"))

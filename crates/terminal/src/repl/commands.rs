@@ -5,6 +5,7 @@ mod ensembles;
 mod handed;
 mod mode;
 mod model;
+mod model_picker;
 mod resume;
 mod rewind;
 mod sessions;
@@ -70,7 +71,7 @@ impl ReplSession<'_> {
             Slash::Shell(command) => self.shell(&command).await?,
             Slash::Wrong(told) => self.view.say(&told),
             Slash::Help(row) => self.help(row),
-            Slash::Model(id) => self.model(id.as_deref())?,
+            Slash::Model(id) => self.model(id.as_deref()).await?,
             Slash::System(text) => self.system(text.as_deref())?,
             Slash::Ensembles(names) => self.ensembles(&names).await?,
             Slash::Tools(pattern) => self.tools(pattern.as_deref()),

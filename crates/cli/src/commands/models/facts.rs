@@ -3,9 +3,8 @@
 use converse_provider::{Facts, LongPromptPrice, Price, Thinking};
 
 use converse_host::model::Lore;
+use converse_terminal::render::models::{UNKNOWN, price};
 use converse_text::wording::decimal;
-
-pub(super) const UNKNOWN: &str = "–";
 
 /// One fact, and its source.
 #[derive(Debug)]
@@ -67,11 +66,6 @@ fn word(thinking: Thinking) -> &'static str {
         Thinking::Budget => "by a budget of tokens",
         Thinking::Effort => "by an effort",
     }
-}
-
-/// Input and output, in dollars per million tokens.
-pub(super) fn price(price: &Price) -> String {
-    format!("${} in, ${} out", decimal(price.input), decimal(price.output))
 }
 
 fn cached(price: &Price) -> Option<String> {

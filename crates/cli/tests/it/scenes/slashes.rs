@@ -31,7 +31,6 @@ const AFTER_IT: &[(&str, &str)] = &[
     ("/help nope", "no command"),
     ("/mdoel", "did you mean `/model`?"),
     ("/new", "did you mean `/clear`?"),
-    ("/model", "openai-chat/stub"),
     ("/model nowhere/x", "error["),
     ("/system be brief", "with the next message"),
     ("/system @nothing.txt", "error["),

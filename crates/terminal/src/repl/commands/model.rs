@@ -9,11 +9,7 @@ use converse_host::options::TurnOptions;
 use converse_text::wording::{grouped, they};
 
 impl ReplSession<'_> {
-    pub(super) fn model(&mut self, id: Option<&str>) -> Result<(), Failure> {
-        let Some(id) = id else {
-            self.view.say(&self.model_line());
-            return Ok(());
-        };
+    pub(super) fn switch_model(&mut self, id: &str) -> Result<(), Failure> {
         let options = TurnOptions { model: vec![id.to_owned()], ..self.options.clone() };
         let settings = self.resolved(&options)?;
         require_key(&settings)?;

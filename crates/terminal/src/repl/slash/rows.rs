@@ -34,7 +34,12 @@ impl Row {
 /// In the order of help.
 pub(crate) const ROWS: &[Row] = &[
     row("help", "[COMMAND]", "List the commands and keys", Takes::Commands),
-    row("model", "[PROVIDER/MODEL]", "Switch to another model, or show the current one", Takes::Models),
+    row(
+        "model",
+        "[PROVIDER/MODEL|WORDS]",
+        "Switch to another model, or choose it from a list",
+        Takes::Models,
+    ),
     row("system", "[TEXT|@FILE]", "Set the instructions for the model, or show them", Takes::Files),
     row("ensembles", "[NAME|+NAME|-NAME …]", "Use only these ensembles, or list them", Takes::Ensembles),
     row("tools", "[WORD]", "List the tools offered to the model", Takes::Tools),
