@@ -7,7 +7,7 @@ use converse_host::context::RunContext;
 use converse_host::this_program;
 use converse_host::world::{Input, World};
 use converse_terminal::console::{Console, OutputStyle};
-use converse_terminal::view::{Answers, Detail, Style, TerminalView, speaks_unicode};
+use converse_terminal::view::{Answers, Detail, Style, TerminalView, has_light_background, speaks_unicode};
 
 /// The console of this run.
 pub(crate) fn console(cli: &Cli, world: &World) -> Console {
@@ -48,6 +48,7 @@ fn view_style(cli: &Cli, format: Format, world: &World) -> Style {
         live,
         gutter: world.stderr_tty && !dumb && !cli.global.plain,
         colour: colour(cli, dumb, world.stderr_tty, world),
+        light: has_light_background(world),
         links: false,
         unicode: speaks_unicode(world),
     }

@@ -99,7 +99,7 @@ pub use schema::{
 pub use settings::{
     AuthPlan, BudgetPlan, ChangePlan, ContextPlan, Dialect, LimitsPlan, ModelPlan, Notify, PatchPlan,
     PresetPlan, PricePlan, ProviderPlan, QuirksPlan, ReasoningReplay, SandboxMethod, SettingsPlan,
-    StatusTemplate, StatusValue, Steer, Structured, ThinkingPlan, TimeoutsPlan, ToolsPlan, ViewPlan,
+    StatusTemplate, StatusValue, Steer, Structured, Theme, ThinkingPlan, TimeoutsPlan, ToolsPlan, ViewPlan,
     ViewToolPlan, parse_settings, unfit_views,
 };
 pub use shipped::shipped;

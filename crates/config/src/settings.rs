@@ -52,7 +52,7 @@ pub use providers::{
     AuthPlan, ChangePlan, Dialect, PatchPlan, ProviderPlan, QuirksPlan, ReasoningReplay, Structured,
     ToolsPlan,
 };
-pub use repl::Notify;
+pub use repl::{Notify, Theme};
 pub use status::{StatusTemplate, StatusValue};
 pub use views::{ViewPlan, ViewToolPlan, unfit_views};
 
@@ -91,6 +91,8 @@ pub struct SettingsPlan {
     pub notify: Option<Notify>,
     /// The line above the prompt. Only from the user.
     pub status: Option<StatusTemplate>,
+    /// The background for which colours are chosen. Only from the user.
+    pub theme: Option<Theme>,
     /// Write the audit log.
     pub audit: Option<bool>,
     /// The program that sandboxes commands.
@@ -241,6 +243,7 @@ impl SettingsPlan {
             vi: nearer.vi.or(self.vi),
             notify: nearer.notify.or(self.notify),
             status: nearer.status.or(self.status),
+            theme: nearer.theme.or(self.theme),
             audit: nearer.audit.or(self.audit),
             sandbox: nearer.sandbox.or(self.sandbox),
             store: nearer.store.or(self.store),
@@ -310,7 +313,7 @@ impl Reader<'_, '_, '_> {
         let limits = self.limits();
         let (limits, bounds) =
             if self.project { (LimitsPlan::default(), limits) } else { (limits, LimitsPlan::default()) };
-        let repl::ReplPlan { vi, notify, status } = repl::repl(self.file);
+        let repl::ReplPlan { vi, notify, status, theme } = repl::repl(self.file);
         let plan = SettingsPlan {
             model: self.model(self.file, "model"),
             fallback: self.fallback(self.file),
@@ -331,6 +334,7 @@ impl Reader<'_, '_, '_> {
             vi,
             notify,
             status,
+            theme,
             audit: self.switch("audit", "enabled"),
             sandbox: self.sandbox(),
             store: self.store(),
@@ -350,6 +354,7 @@ impl Reader<'_, '_, '_> {
                 vi: None,
                 notify: None,
                 status: None,
+                theme: None,
                 audit: None,
                 sandbox: None,
                 store: None,

@@ -9,6 +9,7 @@ use crate::Safe;
 use crate::complete::{Complete, Nature};
 use crate::entry::Typing;
 use crate::terminal::has_more_keys;
+use crate::tones::Tones;
 
 /// Longer entries are pasted text: nothing in them is looked at.
 pub(crate) const LONGEST: usize = 4096;
@@ -18,6 +19,7 @@ pub(crate) struct Colours {
     pub(crate) safe: Safe,
     pub(crate) typing: Arc<Typing>,
     pub(crate) acts: fn(&str) -> bool,
+    pub(crate) tones: Tones,
 }
 
 impl Highlighter for Colours {
@@ -28,10 +30,10 @@ impl Highlighter for Colours {
         let marks = if line.len() > LONGEST { Vec::new() } else { self.complete.marks(line) };
         for mark in marks {
             let style = match mark.nature {
-                Nature::Command => Color::Cyan.normal(),
-                Nature::Unknown => Color::Red.normal(),
+                Nature::Command => self.tones.accent.normal(),
+                Nature::Unknown => self.tones.wrong.normal(),
                 Nature::File => Color::Default.underline(),
-                Nature::Picture => Color::Green.normal(),
+                Nature::Picture => self.tones.good.normal(),
             };
             text.style_range(mark.from, mark.to, style);
         }

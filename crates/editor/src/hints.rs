@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use reedline::{Color, Hinter, History, SearchQuery};
+use reedline::{Hinter, History, SearchQuery};
 
 use crate::Safe;
 use crate::complete::Complete;
 use crate::entry::Typing;
+use crate::tones::Tones;
 
 /// Longer lines are not searched for in the history at each key.
 const LONGEST: usize = 1024;
@@ -16,6 +17,7 @@ pub(crate) struct Hints {
     pub(crate) safe: Safe,
     pub(crate) typing: Arc<Typing>,
     pub(crate) now: String,
+    pub(crate) tones: Tones,
 }
 
 impl Hints {
@@ -38,7 +40,7 @@ impl Hinter for Hints {
     fn handle(&mut self, line: &str, at: usize, history: &dyn History, colour: bool, _: &str) -> String {
         // Without colours a hint would look typed.
         self.now = if colour && at == line.len() { self.of(line, history) } else { String::new() };
-        if self.now.is_empty() { String::new() } else { Color::DarkGray.paint(&self.now).to_string() }
+        if self.now.is_empty() { String::new() } else { self.tones.dim.paint(&self.now).to_string() }
     }
 
     fn complete_hint(&self) -> String {

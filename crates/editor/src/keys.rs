@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crossterm::event::Event;
 use reedline::{
     EditCommand, EditMode, Emacs, KeyCode, KeyModifiers, Keybindings, PromptEditMode, ReedlineEvent,
     ReedlineRawEvent, Vi, default_emacs_keybindings, default_vi_insert_keybindings,
@@ -9,6 +10,7 @@ use reedline::{
 };
 
 use crate::Setup;
+use crate::background::LateReply;
 use crate::complete::Nature;
 use crate::entry::{Typing, shown};
 use crate::highlight::LONGEST;
@@ -29,6 +31,7 @@ pub(crate) struct Guarded {
     setup: Arc<Setup>,
     typing: Arc<Typing>,
     is_chord: bool,
+    late: LateReply,
     /// The line is known to which a key comes.
     is_known: bool,
     /// Of the terminal, as it was said last.
@@ -47,7 +50,15 @@ impl Guarded {
             }
             false => Box::new(Emacs::new(with_ours(default_emacs_keybindings()))),
         };
-        Self { inner, setup, typing, is_chord: false, is_known: false, size: (0, 0) }
+        Self {
+            inner,
+            setup,
+            typing,
+            is_chord: false,
+            late: LateReply::default(),
+            is_known: false,
+            size: (0, 0),
+        }
     }
 
     /// The commands that remove the mark of a picture beside the cursor, if this would remove a part of it.
@@ -148,6 +159,25 @@ impl Guarded {
 
 impl EditMode for Guarded {
     fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
+        let event = Event::from(event);
+        let (is_late, held) = self.late.takes(&event);
+        let Some(event) = (!is_late).then_some(event).and_then(|event| event.try_into().ok()) else {
+            return ReedlineEvent::None;
+        };
+        if held.is_empty() {
+            return self.understood(event);
+        }
+        let typed = self.guarded(EditCommand::InsertString(held));
+        ReedlineEvent::Multiple(vec![ReedlineEvent::Edit(vec![typed]), self.understood(event)])
+    }
+
+    fn edit_mode(&self) -> PromptEditMode {
+        self.inner.edit_mode()
+    }
+}
+
+impl Guarded {
+    fn understood(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
         self.is_known = self.typing.is_known();
         match self.parsed(event) {
             ReedlineEvent::Resize(columns, rows) => {
@@ -163,10 +193,6 @@ impl EditMode for Guarded {
             }
             event => event,
         }
-    }
-
-    fn edit_mode(&self) -> PromptEditMode {
-        self.inner.edit_mode()
     }
 }
 

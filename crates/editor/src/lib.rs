@@ -18,6 +18,7 @@
 
 mod above;
 mod ahead;
+mod background;
 mod choosing;
 mod complete;
 mod entry;
@@ -36,6 +37,7 @@ mod prompt;
 mod rich;
 mod room;
 mod terminal;
+mod tones;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -138,6 +140,10 @@ pub struct Setup {
     pub vi: bool,
     /// Colours and hints. Without colours, hints cannot be distinguished from input.
     pub colour: bool,
+    /// The background is light, as far as it is known before the terminal says so.
+    pub light: bool,
+    /// Asks the terminal for its background, together with its cursor position.
+    pub asks_background: bool,
     /// Whole lines as the terminal gives them: `TERM=dumb`, a screen reader. Also chosen when stdin, stdout or stderr is
     /// no terminal, or one that does not say where its cursor is.
     pub plain: bool,

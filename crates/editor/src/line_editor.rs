@@ -19,7 +19,7 @@ use crate::history::Kept;
 use crate::plain::Plain;
 use crate::prompt::Prompt;
 use crate::rich::{Outcome, Rich};
-use crate::terminal::{Modes, hung_up, says};
+use crate::terminal::{Modes, SelfReport, hung_up, says};
 use crate::{Draft, EditorError, Read, Setup};
 
 /// How long the thread may take to leave the terminal as it was. It is never waited for longer: a terminal that hangs
@@ -48,6 +48,7 @@ pub struct Editor {
     handover: Handover,
     above: Above,
     is_plain: bool,
+    is_light: bool,
     note: Option<String>,
 }
 
@@ -55,7 +56,11 @@ impl Editor {
     /// Looks at the terminal, which may take a second where it does not answer; nothing is shown yet.
     pub fn start(setup: Setup) -> Result<Self, EditorError> {
         let modes = Modes::of_now();
-        let (draws, typed) = if setup.plain { (false, String::new()) } else { modes.answers() };
+        let asked = setup.asks_background && setup.colour;
+        let SelfReport { draws, light, typed } =
+            if setup.plain { SelfReport::default() } else { modes.answers(asked) };
+        let is_light = light.unwrap_or(setup.light);
+        let setup = Setup { light: is_light, ..setup };
         let (stop, typing) = (Arc::<AtomicBool>::default(), Arc::<Typing>::default());
         let (setup, handover) = (Arc::new(setup), Handover::new(Arc::clone(&stop)));
         let above = Above::default();
@@ -106,6 +111,7 @@ impl Editor {
             handover,
             above,
             is_plain: !draws,
+            is_light,
             note,
         })
     }
@@ -148,6 +154,11 @@ impl Editor {
     /// Returns whether lines are read as the terminal gives them, without drawing.
     pub fn is_plain(&self) -> bool {
         self.is_plain
+    }
+
+    /// Returns whether the background is light, as the terminal says, else as the setup does.
+    pub fn is_light(&self) -> bool {
+        self.is_light
     }
 
     /// Why what is typed is not kept in the history's file, if it is not.

@@ -10,21 +10,22 @@ use reedline::{
 use crate::Safe;
 use crate::complete::{self, Complete};
 use crate::prompt::{SIGN, SIGN_ASCII};
+use crate::tones::Tones;
 
 pub(crate) const MENU: &str = "completions";
 
 /// A menu is for looking at.
 const MOST: usize = 500;
 
-pub(crate) fn menu(ascii: bool, colour: bool) -> ReedlineMenu {
+pub(crate) fn menu(ascii: bool, colour: bool, tones: Tones) -> ReedlineMenu {
     let menu = ColumnarMenu::default().with_name(MENU).with_marker(if ascii { SIGN_ASCII } else { SIGN });
     let menu = match colour {
         true => menu
             .with_text_style(Color::Default.normal())
             .with_match_text_style(Color::Default.normal())
-            .with_selected_text_style(Color::Cyan.reverse())
-            .with_selected_match_text_style(Color::Cyan.reverse())
-            .with_description_text_style(Color::DarkGray.normal()),
+            .with_selected_text_style(tones.accent.reverse())
+            .with_selected_match_text_style(tones.accent.reverse())
+            .with_description_text_style(tones.dim.normal()),
         false => menu,
     };
     ReedlineMenu::EngineCompleter(Box::new(Quiet(menu)))

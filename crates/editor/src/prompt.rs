@@ -11,6 +11,7 @@ use crate::above::Above;
 use crate::entry::Typing;
 use crate::room::{Drawing, make_room};
 use crate::terminal;
+use crate::tones::Tones;
 
 /// The words before the line: who answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -54,6 +55,7 @@ pub(crate) struct Shown {
     pub(crate) asks: Arc<dyn Fn() + Send + Sync>,
     /// What comes above the line when it is drawn next.
     pub(crate) above: Above,
+    pub(crate) tones: Tones,
 }
 
 impl Shown {
@@ -117,15 +119,15 @@ impl reedline::Prompt for Shown {
     }
 
     fn get_prompt_color(&self) -> Color {
-        Color::DarkGray
+        self.tones.dim
     }
 
     fn get_prompt_multiline_color(&self) -> Color {
-        Color::DarkGray
+        self.tones.dim
     }
 
     fn get_indicator_color(&self) -> Color {
-        Color::Cyan
+        self.tones.accent
     }
 }
 

@@ -17,6 +17,7 @@ use crate::menu::{Offers, menu};
 use crate::outer;
 use crate::prompt::{Prompt, Shown};
 use crate::terminal::{Modes, has_more_keys, says};
+use crate::tones::Tones;
 use crate::{Draft, Read, Setup};
 
 /// What came of a wait for an entry.
@@ -63,7 +64,16 @@ impl Rich {
         let (typing, asks) = (Arc::clone(&self.typing), Arc::clone(&self.setup.asks));
         let status = Arc::clone(&self.setup.status);
         let above = self.above.clone();
-        let prompt = Shown { prompt: prompt.clone(), status, ascii, safe, typing, asks, above };
+        let prompt = Shown {
+            prompt: prompt.clone(),
+            status,
+            ascii,
+            safe,
+            typing,
+            asks,
+            above,
+            tones: Tones::on(self.setup.light),
+        };
         self.begins(line, before.map_or("", |before| &before.text));
         self.typing.holds(before.map_or(&[], |before| &before.pastes));
         let is_sent = before.is_some_and(|before| before.is_sent);
@@ -166,7 +176,8 @@ impl Rich {
     }
 
     fn dressed(&self) -> Reedline {
-        let Setup { colour, ascii, safe, .. } = *self.setup;
+        let Setup { colour, ascii, safe, light, .. } = *self.setup;
+        let tones = Tones::on(light);
         let acts = self.setup.meaning.acts;
         let complete = || Arc::clone(&self.setup.complete);
         let typing = || Arc::clone(&self.typing);
@@ -175,10 +186,16 @@ impl Rich {
             .with_history_exclusion_prefix(Some(" ".to_owned()))
             .with_edit_mode(Box::new(Guarded::new(Arc::clone(&self.setup), typing())))
             .with_validator(Box::new(Complete { typing: typing(), acts }))
-            .with_highlighter(Box::new(Colours { complete: complete(), safe, typing: typing(), acts }))
-            .with_hinter(Box::new(Hints { complete: complete(), safe, typing: typing(), now: String::new() }))
+            .with_highlighter(Box::new(Colours { complete: complete(), safe, typing: typing(), acts, tones }))
+            .with_hinter(Box::new(Hints {
+                complete: complete(),
+                safe,
+                typing: typing(),
+                now: String::new(),
+                tones,
+            }))
             .with_completer(Box::new(Offers { complete: complete(), safe }))
-            .with_menu(menu(ascii, colour))
+            .with_menu(menu(ascii, colour, tones))
             .with_quick_completions(true)
             .with_partial_completions(true)
             .with_ansi_colors(colour)

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
+use crate::background::{ASKS_BACKGROUND, is_open, without_reply};
+
 /// How long a terminal may take to say where its cursor is; ssh across the world takes a third of it.
 const ANSWER: Duration = Duration::from_secs(1);
 /// How often it is looked whether it is still there.
@@ -15,6 +17,17 @@ const LOOKS: Duration = Duration::from_secs(1);
 /// How soon the next key of a paste is there. Without any time the library does not look.
 const AT_ONCE: Duration = Duration::from_millis(1);
 const MOST_TYPED: usize = 64 * 1024;
+
+/// What a terminal said of itself.
+#[derive(Debug, Default)]
+pub(crate) struct SelfReport {
+    /// Lines can be drawn.
+    pub(crate) draws: bool,
+    /// Its background is light; `None`: it did not say.
+    pub(crate) light: Option<bool>,
+    /// What was typed while that was found out.
+    pub(crate) typed: String,
+}
 
 /// The modes a terminal had before anything was read. Restored when the last [`crate::Editor`] goes; a program that ends
 /// without unwinding restores them itself.
@@ -41,16 +54,17 @@ impl Modes {
         }
     }
 
-    /// Can lines be drawn here? Also what was typed while that was found out.
-    pub(crate) fn answers(&self) -> (bool, String) {
-        let Some(saved) = &self.saved else { return (false, String::new()) };
+    /// Asks the terminal where its cursor is and, in the same round trip, for its background.
+    pub(crate) fn answers(&self, asks_background: bool) -> SelfReport {
+        let Some(saved) = &self.saved else { return SelfReport::default() };
         if !stdout().is_terminal() || !stderr().is_terminal() {
-            return (false, String::new());
+            return SelfReport::default();
         }
-        let Some(heard) = raw(saved, read_position) else { return (false, String::new()) };
+        let Some(heard) = raw(saved, || read_position(asks_background)) else { return SelfReport::default() };
+        let (heard, light) = without_reply(&heard);
         match without_report(&heard) {
-            Some(typed) => (true, text_of(&typed)),
-            None => (false, text_of(&heard)),
+            Some(typed) => SelfReport { draws: true, light, typed: text_of(&typed) },
+            None => SelfReport { draws: false, light: None, typed: text_of(&heard) },
         }
     }
 }
@@ -76,16 +90,18 @@ fn hears(heard: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Asks for the cursor position and reads until the answer or a timeout.
-fn read_position() -> Vec<u8> {
+/// Asks for the cursor position and reads until the answer or a timeout. A terminal replies in order, so what it says of its
+/// background is there by then.
+fn read_position(asks_background: bool) -> Vec<u8> {
     let mut heard = Vec::new();
     let mut out = stdout().lock();
-    if out.write_all(b"\x1b[6n").and_then(|()| out.flush()).is_err() {
+    let background = if asks_background { ASKS_BACKGROUND } else { b"" };
+    if out.write_all(&[background, b"\x1b[6n"].concat()).and_then(|()| out.flush()).is_err() {
         return heard;
     }
     drop(out);
     let until = Instant::now() + ANSWER;
-    while heard.len() < MOST_TYPED && without_report(&heard).is_none() {
+    while heard.len() < MOST_TYPED && (without_report(&heard).is_none() || is_open(&heard)) {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() || (waits(left) && !hears(&mut heard)) {
             break;
@@ -139,11 +155,18 @@ fn text_of(typed: &[u8]) -> String {
     without_keys(typed.trim_end_matches('\n')).chars().filter(|c| *c == '\n' || !c.is_control()).collect()
 }
 
-/// Returns the text without `ESC [ …` and `ESC O …`: arrow keys in a line without an editor, or a late answer.
+/// Returns the text without `ESC [ …`, `ESC O …` and what a terminal says of its background: arrow keys in a line without an
+/// editor, or a late answer.
 pub(crate) fn without_keys(text: &str) -> String {
     let (mut kept, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, after)) = rest.split_once('\x1b') {
         kept.push_str(before);
+        if let Some(reply) = after.strip_prefix("]11;") {
+            let end = reply.find(char::is_control).unwrap_or(reply.len());
+            let tail = reply.get(end..).unwrap_or_default();
+            rest = tail.strip_prefix('\x07').or_else(|| tail.strip_prefix("\x1b\\")).unwrap_or(tail);
+            continue;
+        }
         let Some(inner) = after.strip_prefix(['[', 'O']) else {
             rest = after;
             continue;
@@ -197,6 +220,7 @@ mod tests {
             ("a\x1b[Ab", "ab"),
             ("\x1b[24;1Rhello", "hello"),
             ("\x1bOPx", "x"),
+            ("a\x1b]11;rgb:ffff/ffff/ffff\x1b\\b\x1b]11;rgb:0/0/0\x07c", "abc"),
             ("\x1b[1;5Cx\x1b", "x"),
             ("\x1b[", ""),
             ("\x1b[Щx", "Щx"),

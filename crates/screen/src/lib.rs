@@ -35,8 +35,10 @@ pub use wrap::{broken, wrapped};
 pub struct Look {
     /// In columns; lines are laid out to be no wider.
     pub width: usize,
-    /// Weights and the terminal's own sixteen colours; without it not one escape sequence is written for them.
+    /// Weights and colours; without it not one escape sequence is written for them.
     pub colour: bool,
+    /// The background is light.
+    pub light: bool,
     /// OSC 8 hyperlinks.
     pub links: bool,
     /// Bars, bullets and box drawing; ASCII otherwise. What others wrote stays as it is.
@@ -46,7 +48,7 @@ pub struct Look {
 impl Look {
     /// Neither colours nor links.
     pub fn plain(width: usize) -> Self {
-        Self { width, colour: false, links: false, unicode: true }
+        Self { width, colour: false, light: false, links: false, unicode: true }
     }
 
     /// As this one, so wide.

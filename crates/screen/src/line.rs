@@ -78,7 +78,7 @@ impl Line {
     pub fn painted(&self, look: &Look) -> String {
         let mut out = String::new();
         for span in &self.spans {
-            let codes = if look.colour { span.style.codes() } else { String::new() };
+            let codes = if look.colour { span.style.codes(look.light) } else { String::new() };
             let link = span.style.link.as_deref().filter(|_| look.links);
             if let Some(link) = link {
                 out.push_str(&format!("\x1b]8;;{link}\x1b\\"));
@@ -182,13 +182,15 @@ fn fitting(text: &str, left: &mut usize) -> usize {
 mod tests {
     use super::*;
 
-    const COLOUR: Look = Look { width: 80, colour: true, links: true, unicode: true };
+    const COLOUR: Look = Look { width: 80, colour: true, light: false, links: true, unicode: true };
 
     #[test]
     fn styles_end_where_they_are_said_to() {
         let line = Line::plain("a ").with(Tone::Strong, "b").with(Tone::Error, "c");
-        assert_eq!(line.painted(&COLOUR), "a \x1b[1mb\x1b[0m\x1b[31mc\x1b[0m");
+        assert_eq!(line.painted(&COLOUR), "a \x1b[1mb\x1b[0m\x1b[91mc\x1b[0m");
         assert_eq!(line.painted(&Look::plain(80)), "a bc");
+        let light = Look { light: true, ..COLOUR };
+        assert_eq!(line.painted(&light), "a \x1b[1mb\x1b[0m\x1b[31mc\x1b[0m");
         let both = Style { strong: true, struck: true, ..Style::from(Tone::Code) };
         assert_eq!(Line::new().with(both, "x").painted(&COLOUR), "\x1b[36;1;9mx\x1b[0m");
     }

@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use converse_config::Notify;
+use converse_config::{Notify, Theme};
 use converse_engine::{Event, Sink, SinkError};
 use converse_ensemble::ModeSwitch;
 use parking_lot::{Mutex, MutexGuard};
@@ -47,7 +47,7 @@ pub(crate) use keys::{end_of, mode_note, status};
 pub use models::ModelView;
 use modes::TerminalModes;
 pub(crate) use modes::{QuestionKeys, keyboard, release_question};
-pub use style::{Answers, Detail, Style, answers, speaks_unicode};
+pub use style::{Answers, Detail, Style, answers, has_light_background, speaks_unicode};
 use view_state::{Kind, ViewState, Wait};
 pub(crate) use words::money;
 
@@ -69,6 +69,8 @@ pub struct TerminalView {
     reasoning: AtomicBool,
     /// Ensembles that are connected are reported.
     announces: AtomicBool,
+    /// The background is light.
+    light: AtomicBool,
     turn: Mutex<TurnSigns>,
     /// What Shift-Tab switches.
     mode: OnceLock<ModeSwitch>,
@@ -148,6 +150,7 @@ impl TerminalView {
 
     fn on(surface: Box<dyn Surface>, style: Style, redactor: Redactor) -> Self {
         Self {
+            light: AtomicBool::new(style.light),
             first: Output { surface, style, keyboard: false },
             stdout: OnceLock::new(),
             redactor,
@@ -179,7 +182,24 @@ impl TerminalView {
 
     /// How questions look: they are always asked on stderr.
     pub(crate) fn question_look(&self) -> Look {
-        self.first.style.look(columns())
+        Look { light: self.is_light(), ..self.first.style.look(columns()) }
+    }
+
+    /// Takes over what the settings say about the background; with `auto`, it stays as it is known.
+    pub fn follow_theme(&self, theme: Theme) {
+        match theme {
+            Theme::Auto => {}
+            Theme::Dark => self.set_light(false),
+            Theme::Light => self.set_light(true),
+        }
+    }
+
+    pub(crate) fn set_light(&self, light: bool) {
+        self.light.store(light, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_light(&self) -> bool {
+        self.light.load(Ordering::Relaxed)
     }
 
     /// The size of the terminal on which questions are asked.
@@ -426,7 +446,7 @@ impl TerminalView {
         let columns = surface.size().columns.saturating_sub(1).max(1);
         Frame {
             style: *style,
-            look: style.look(columns),
+            look: Look { light: self.is_light(), ..style.look(columns) },
             now: surface.now(),
             redactor: &self.redactor,
             reasoning: self.shows_reasoning(),

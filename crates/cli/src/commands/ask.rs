@@ -107,6 +107,7 @@ impl Run<'_> {
         if settings::shows_reasoning(self.options, &files) {
             self.console.progress.show_reasoning(!self.console.style.quiet);
         }
+        self.console.progress.follow_theme(files.theme.unwrap_or_default());
         self.load_cassette()?;
         let limit = settings::limits(self.options, &files).deadline;
         let deadline = limit.map(|limit| began + limit);

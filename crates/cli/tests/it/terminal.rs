@@ -126,7 +126,7 @@ fn a_no_is_told_to_the_model_with_its_reason() {
     let mut terminal = asked(&provider);
     terminal.shows(ASKED);
     terminal.answers("n not in this directory");
-    let screen = terminal.shows("I will not.").replace("\x1b[31m", "").replace("\x1b[0m", "");
+    let screen = terminal.shows("I will not.").replace("\x1b[91m", "").replace("\x1b[0m", "");
     assert!(screen.contains("refused by the user: not in this directory"), "{screen:?}");
     assert_eq!(terminal.ends(), 0, "a refusal by the user is an answer");
     provider.is_content();

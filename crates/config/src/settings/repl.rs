@@ -13,6 +13,16 @@ pub enum Notify {
     Never,
 }
 
+/// The background for which colours are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Theme {
+    /// As the terminal says it is.
+    #[default]
+    Auto,
+    Dark,
+    Light,
+}
+
 /// The settings of `[repl]` that are there.
 #[derive(Debug, Default)]
 pub(super) struct ReplPlan {
@@ -22,6 +32,8 @@ pub(super) struct ReplPlan {
     pub(super) notify: Option<Notify>,
     /// The line above the prompt.
     pub(super) status: Option<StatusTemplate>,
+    /// The background.
+    pub(super) theme: Option<Theme>,
 }
 
 pub(super) fn repl(file: &Table<'_, '_>) -> ReplPlan {
@@ -29,10 +41,12 @@ pub(super) fn repl(file: &Table<'_, '_>) -> ReplPlan {
     let words = [("unfocused", Notify::Unfocused), ("always", Notify::Always), ("never", Notify::Never)];
     let vi = table.boolean("vi").map(|vi| vi.value);
     let notify = table.choice("notify", &words).map(|notify| notify.value);
+    let themes = [("auto", Theme::Auto), ("dark", Theme::Dark), ("light", Theme::Light)];
+    let theme = table.choice("theme", &themes).map(|theme| theme.value);
     let status = table.string("status").and_then(|text| {
         let refused = |why| table.problems.bad_value(text.span, why, status::hint());
         StatusTemplate::new(&text.value).map_err(refused).ok()
     });
     table.finish();
-    ReplPlan { vi, notify, status }
+    ReplPlan { vi, notify, status, theme }
 }

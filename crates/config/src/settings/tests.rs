@@ -79,6 +79,7 @@ method = \"bubblewrap\"
 vi = true
 notify = \"never\"
 status = \"{branch}\"
+theme = \"light\"
 [serve]
 calls_per_minute = 60
 cost_per_day = 2.5
@@ -99,6 +100,7 @@ fn a_full_file_is_read() {
     assert_eq!(plan.sandbox, Some(SandboxMethod::Bubblewrap));
     assert_eq!(plan.store.as_deref(), Some("postgres://me@db/converse"));
     assert_eq!((plan.show_reasoning, plan.vi, plan.notify), (Some(true), Some(true), Some(Notify::Never)));
+    assert_eq!(plan.theme, Some(Theme::Light));
     assert!(plan.status.is_some_and(|status| status.shows(StatusValue::Branch)));
     let (cost_per_day, bytes_per_day) = (Some(Cost(2_500_000)), Some(1000));
     assert_eq!(plan.serve, BudgetPlan { calls_per_minute: Some(60), cost_per_day, bytes_per_day });
@@ -187,8 +189,8 @@ fn a_project_may_only_tighten() {
             "project-scope 50:2",
             "project-scope 53:2",
             "project-scope 55:2",
-            "project-scope 59:2",
-            "project-scope 63:2"
+            "project-scope 60:2",
+            "project-scope 64:2"
         ]
     );
     assert_eq!((plan.timeouts, plan.context), (TimeoutsPlan::default(), ContextPlan::default()));
@@ -199,6 +201,7 @@ fn a_project_may_only_tighten() {
             && plan.vi.is_none()
             && plan.notify.is_none()
             && plan.status.is_none()
+            && plan.theme.is_none()
             && plan.serve == BudgetPlan::default()
     );
     assert!(plan.rules.iter().all(|rule| rule.permission > Permission::Allow));
@@ -236,6 +239,7 @@ fn mistakes_are_pointed_at() {
         ("[repl]\nnotify = \"loud\"\n", "bad-value 2:10"),
         ("[repl]\nnotify = true\n", "wrong-type 2:10"),
         ("[repl]\nstatus = \"{modle}\"\n", "bad-value 2:10"),
+        ("[repl]\ntheme = \"blue\"\n", "bad-value 2:9"),
         ("[timeouts]\nconnect = 1.5\n", "wrong-type 2:11"),
         ("[context]\ncompact = 1\n", "wrong-type 2:11"),
         ("[context]\ncompact_at = 0.96\n", "out-of-range 2:14"),

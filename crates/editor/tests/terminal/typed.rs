@@ -75,6 +75,8 @@ fn setup() -> (Setup, PathBuf) {
         history: None,
         vi: false,
         colour: true,
+        light: false,
+        asks_background: false,
         plain: false,
         ascii: false,
         editor: None,

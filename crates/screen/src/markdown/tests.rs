@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const COLOUR: Look = Look { width: 80, colour: true, links: true, unicode: true };
+const COLOUR: Look = Look { width: 80, colour: true, light: false, links: true, unicode: true };
 
 fn shown(text: &str, look: &Look) -> String {
     markdown(text, look).iter().map(|line| line.text() + "\n").collect()
@@ -68,7 +68,7 @@ fn ascii_is_enough() {
 fn colours_and_links_are_the_terminals_own() {
     for (source, painted) in [
         ("**a** *b* `c`", "\x1b[1ma\x1b[0m \x1b[3mb\x1b[0m \x1b[36mc\x1b[0m"),
-        ("## H", "\x1b[1;34mH\x1b[0m"),
+        ("## H", "\x1b[1;36mH\x1b[0m"),
         ("[a.bc](https://a.bc)", "\x1b]8;;https://a.bc\x1b\\\x1b[4;4ma.bc\x1b[0m\x1b]8;;\x1b\\"),
         ("[x](javascript:y)", "\x1b[4mx\x1b[0m\x1b[2m (javascript:y)\x1b[0m"),
     ] {
@@ -239,7 +239,7 @@ proptest! {
 
     #[test]
     fn lines_fit_and_nothing_in_them_acts(text in anything(), width in 4..120usize, colour: bool, unicode: bool) {
-        let look = Look { width, colour, links: true, unicode };
+        let look = Look { width, colour, light: false, links: true, unicode };
         for line in markdown(&text, &look) {
             prop_assert!(line.width() <= width, "{:?}", line.text());
             prop_assert!(!line.text().chars().any(|c| c == '\n' || c == '\t' || converse_text::is_unsafe(c)));

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use converse_config::SettingsPlan;
+use converse_config::{SettingsPlan, Theme};
 use converse_editor::{Editor, Inserted, Meaning, Setup};
 use converse_process::has_shell;
 use converse_session::Session;
@@ -211,6 +211,8 @@ impl<'a> Beginning<'a> {
         let view = Arc::clone(&console.progress);
         view.draw_on_stdout(console.style, world);
         view.notifies(files.notify.unwrap_or_default());
+        let theme = files.theme.unwrap_or_default();
+        view.follow_theme(theme);
         view.show_reasoning(settings::shows_reasoning(&options, &files));
         attention.draws(Arc::downgrade(&view));
         // Until there is a line editor.
@@ -231,9 +233,10 @@ impl<'a> Beginning<'a> {
         let completing = Completing::new(Arc::clone(&known), pictures.clone());
         let meaning = meaning(&pictures, world);
         view.keys_mean(meaning.clone());
-        let (vi, inserted) = (files.vi.unwrap_or(false), pictures.inserted.clone());
+        let inserted = pictures.inserted.clone();
+        let wishes = Wishes { vi: files.vi.unwrap_or(false), theme };
         let words = Entries { complete: Arc::new(completing), meaning, inserted };
-        let editor = match self.editor(attention, &view, words, vi, is_kept) {
+        let editor = match self.editor(attention, &view, words, wishes, is_kept) {
             Ok(editor) => editor,
             Err(failure) => {
                 connected.disconnect(&console.context).await;
@@ -294,7 +297,7 @@ impl<'a> Beginning<'a> {
         signals: &Attention,
         view: &TerminalView,
         entries: Entries,
-        vi: bool,
+        wishes: Wishes,
         is_kept: bool,
     ) -> Result<Editor, Failure> {
         let asked = signals.clone();
@@ -311,8 +314,11 @@ impl<'a> Beginning<'a> {
         let redactor = self.console.context.redactor.clone();
         let setup = Setup {
             history: scratch.as_ref().filter(|_| is_kept).map(|dir| dir.join("history")),
-            vi,
+            vi: wishes.vi,
             colour: view.look().colour,
+            light: view.is_light(),
+            // The console of Linux may print the question.
+            asks_background: wishes.theme == Theme::Auto && self.world.var("TERM") != Some("linux"),
             plain: view.is_plain(),
             ascii: !view.look().unicode,
             editor: editor_command(self.world).filter(|_| scratch.is_some()),
@@ -328,6 +334,7 @@ impl<'a> Beginning<'a> {
             clean: Arc::new(move |text| redactor.clean(text)),
         };
         let editor = Editor::start(setup).map_err(internal)?;
+        view.set_light(editor.is_light());
         signals.reads(editor.handover());
         let (modes, of_view) = (editor.modes(), view.modes());
         signals.at_leaving(move || {
@@ -339,6 +346,13 @@ impl<'a> Beginning<'a> {
         }
         Ok(editor)
     }
+}
+
+/// The settings of the line editor.
+#[derive(Clone, Copy)]
+struct Wishes {
+    vi: bool,
+    theme: Theme,
 }
 
 /// What the line editor knows of entries.

@@ -36,6 +36,8 @@ pub struct Style {
     /// Thoughts are wrapped beside a bar.
     pub gutter: bool,
     pub colour: bool,
+    /// The background is light, as far as that is known before the terminal says so.
+    pub light: bool,
     pub links: bool,
     pub unicode: bool,
 }
@@ -51,13 +53,20 @@ impl Style {
             live,
             gutter: true,
             colour: style.colour,
+            light: has_light_background(world),
             links: live && follows_links(term, world),
             unicode: term != "linux" && speaks_unicode(world),
         }
     }
 
     pub(crate) fn look(self, columns: usize) -> Look {
-        Look { width: columns, colour: self.colour, links: self.links, unicode: self.unicode }
+        Look {
+            width: columns,
+            colour: self.colour,
+            light: self.light,
+            links: self.links,
+            unicode: self.unicode,
+        }
     }
 
     /// Spells text of ours with the signs that the terminal has.
@@ -88,6 +97,14 @@ pub fn speaks_unicode(world: &World) -> bool {
         let locale = locale.to_ascii_lowercase();
         locale.contains("utf-8") || locale.contains("utf8")
     })
+}
+
+/// Returns whether `COLORFGBG` names a light background, as in `0;15` or `0;default;15`. White and the bright colours except
+/// grey are light, as vim has it.
+pub fn has_light_background(world: &World) -> bool {
+    let background =
+        world.var("COLORFGBG").and_then(|colours| colours.rsplit(';').next()?.parse::<u8>().ok());
+    matches!(background, Some(7 | 9..=15))
 }
 
 /// Returns whether the terminal is known for hyperlinks; some others write the address into the middle of the text.
@@ -178,6 +195,20 @@ mod tests {
             (&[("LC_ALL", "POSIX"), ("LANG", "en_US.UTF-8")], false),
         ] {
             assert_eq!(speaks_unicode(&world(env)), unicode, "{env:?}");
+        }
+    }
+
+    #[test]
+    fn a_variable_may_name_the_background() {
+        for (colours, light) in [
+            ("0;15", true),
+            ("15;0", false),
+            ("0;default;7", true),
+            ("12;8", false),
+            ("15;default", false),
+            ("", false),
+        ] {
+            assert_eq!(has_light_background(&world(&[("COLORFGBG", colours)])), light, "{colours:?}");
         }
     }
 

@@ -29,6 +29,7 @@ const RICH: Style = Style {
     live: true,
     gutter: true,
     colour: true,
+    light: false,
     links: false,
     unicode: true,
 };

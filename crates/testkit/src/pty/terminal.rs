@@ -13,6 +13,8 @@ use super::{Heard, Line, Tap};
 const WHERE: &[u8] = b"\x1b[6n";
 /// The query for the type of the terminal.
 const WHO: &[u8] = b"\x1b[c";
+/// The query for the background.
+const BACKGROUND: &[u8] = b"\x1b]11;?\x1b\\";
 /// Minimum size for the parser, which fails below it; the program gets the real size.
 const LEAST_COLUMNS: u16 = 8;
 const LEAST_ROWS: u16 = 3;
@@ -27,6 +29,8 @@ pub struct Setup {
     pub rows: u16,
     /// Answers queries for the cursor and the type.
     pub answers: bool,
+    /// The reply to the query for its background; empty: none.
+    pub background: &'static str,
     /// Typed by somebody before the first answer.
     pub lead: &'static str,
     pub tap: Option<Tap>,
@@ -34,7 +38,7 @@ pub struct Setup {
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { columns: 80, rows: 24, answers: true, lead: "", tap: None }
+        Self { columns: 80, rows: 24, answers: true, background: "", lead: "", tap: None }
     }
 }
 
@@ -54,6 +58,7 @@ pub struct Terminal {
     bytes: Vec<u8>,
     cursor_queries: usize,
     answers: bool,
+    background: &'static str,
     lead: &'static str,
     over: bool,
 }
@@ -65,10 +70,22 @@ impl Terminal {
     ///
     /// Those of [`Line::run`].
     pub fn run(command: Command, setup: Setup) -> io::Result<(Self, Child)> {
-        let Setup { columns, rows, answers, lead, tap } = setup;
+        let Setup { columns, rows, answers, background, lead, tap } = setup;
         let (line, child) = Line::run(command, columns, rows, tap)?;
         let parser = Parser::new(rows.max(LEAST_ROWS), columns.max(LEAST_COLUMNS), SCROLLBACK);
-        Ok((Self { line, parser, bytes: Vec::new(), cursor_queries: 0, answers, lead, over: false }, child))
+        Ok((
+            Self {
+                line,
+                parser,
+                bytes: Vec::new(),
+                cursor_queries: 0,
+                answers,
+                background,
+                lead,
+                over: false,
+            },
+            child,
+        ))
     }
 
     /// Reads output for a moment and answers queries. Returns whether there was output.
@@ -104,6 +121,8 @@ impl Terminal {
             self.cursor_queries += 1;
             let (row, column) = self.parser.screen().cursor_position();
             let _ = self.types(&format!("{lead}\x1b[{};{}R", row + 1, column + 1));
+        } else if self.bytes.ends_with(BACKGROUND) {
+            let _ = self.types(self.background);
         } else if self.bytes.ends_with(WHO) {
             let _ = self.types("\x1b[?1;2c");
         }

@@ -160,7 +160,7 @@ fn a_prompt_of_a_server_is_completed_filled_in_and_said() {
         person.presses(Key::Backspace);
         person.types("u");
         person.listens();
-        if person.cell("/town.gu").is_some_and(|cell| cell.fgcolor() != vt100::Color::Idx(1)) {
+        if person.cell("/town.gu").is_some_and(|cell| cell.fgcolor() != vt100::Color::Idx(9)) {
             break;
         }
     }

@@ -80,6 +80,54 @@ fn an_answer_with_a_table_a_list_and_code() {
     }
 }
 
+/// What a terminal replies that is white.
+const WHITE: &str = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\";
+const QUESTION: &str = "\x1b]11;?\x1b\\";
+
+#[test]
+fn colours_are_those_for_the_background() {
+    let (dark, light) = (vt100::Color::Idx(13), vt100::Color::Idx(5));
+    let plain = vt100::Color::Default;
+    for (background, variable, theme, is_asked, keyword) in [
+        (WHITE, ("A", ""), "auto", true, light),
+        ("\x1b]11;rgb:1e/1e/2e\x07", ("COLORFGBG", "0;15"), "auto", true, dark),
+        ("", ("COLORFGBG", "0;15"), "auto", true, light),
+        ("", ("A", ""), "auto", true, dark),
+        (WHITE, ("A", ""), "dark", false, dark),
+        ("", ("A", ""), "light", false, light),
+        (WHITE, ("NO_COLOR", "1"), "auto", false, plain),
+    ] {
+        let provider = Provider::chat([text("```rust\nfn main() {}\n```\n")]);
+        let env = provider.env(TestEnv::new()).var(variable.0, variable.1);
+        env.write("home/.config/converse/config.toml", &format!("[repl]\ntheme = \"{theme}\"\n"));
+        let kind = Kind { background, ..Kind::default() };
+        let mut person = Person::at(kind, &env, &["-m", provider.model(), "--no-tools"]);
+        person.says("hello");
+        person.sees("fn main");
+        person.prompts();
+        assert_eq!(person.cell("fn main").unwrap().fgcolor(), keyword, "{background:?} {variable:?} {theme}");
+        assert_eq!(person.raw().contains(QUESTION), is_asked, "{background:?} {variable:?} {theme}");
+        leaves(person);
+    }
+}
+
+/// A terminal may say what its background is when a line is read already.
+#[test]
+fn a_late_reply_is_not_typed_into_the_line() {
+    let provider = Provider::chat([text("I see."), text("Again.")]);
+    let env = provider.env(TestEnv::new());
+    let mut person = talking(&provider, &env);
+    for (end, answer) in [("\x1b\\", "I see."), ("\x07", "Again.")] {
+        person.prompts();
+        person.types(&format!("\x1b]11;rgb:ffff/FFFF/ffff{end}"));
+        person.says("hello");
+        person.sees(answer);
+    }
+    let last = provider.requests().pop().unwrap();
+    assert_eq!(last["messages"].as_array().unwrap().last().unwrap()["content"], "hello", "{last}");
+    leaves(person);
+}
+
 fn thinks() -> Says {
     text("Forty-two.")
         .thinking("The user asks for the answer. It is known: it has been computed before, at some cost.")

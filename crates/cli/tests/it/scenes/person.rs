@@ -59,11 +59,13 @@ pub(super) struct Kind {
     pub(super) columns: u16,
     /// Says where its cursor is when it is asked.
     pub(super) answers: bool,
+    /// What it says when it is asked for its background; empty: nothing.
+    pub(super) background: &'static str,
 }
 
 impl Default for Kind {
     fn default() -> Self {
-        Self { term: "xterm-256color", rows: ROWS, columns: COLUMNS, answers: true }
+        Self { term: "xterm-256color", rows: ROWS, columns: COLUMNS, answers: true, background: "" }
     }
 }
 
@@ -125,8 +127,9 @@ impl Person {
             shell.get_envs().map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned))).collect();
         shell.env_clear().envs(vars).env("TERM", kind.term).current_dir(env.path("work"));
         shell.envs(more.into_iter().filter_map(|(name, value)| Some((name, value?))));
-        let Kind { rows, columns, answers, .. } = kind;
-        let setup = Setup { rows, columns, answers, tap: crate::screen::tap(), ..Setup::default() };
+        let Kind { rows, columns, answers, background, .. } = kind;
+        let setup =
+            Setup { rows, columns, answers, background, tap: crate::screen::tap(), ..Setup::default() };
         let (terminal, shell) = Terminal::run(shell, setup).unwrap();
         Self { terminal, said: 0, shell, home: env.path("home"), sizes: Vec::new() }
     }

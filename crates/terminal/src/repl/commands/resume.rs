@@ -140,7 +140,9 @@ impl ReplSession<'_> {
         }
         let document = self.console.context.redactor.clean_session(self.document()?)?;
         let width = columns(std::io::stdout());
+        let light = self.view.is_light();
         let answers = answers(self.console, self.world, width).filter(|_| !self.view.is_plain());
+        let answers = answers.map(|look| converse_screen::Look { light, ..look });
         let look = Look { terminal: true, colour: self.view.look().colour, full: true, answers };
         let text = text(&document, look);
         let Some(command) = pager(self.world).filter(|_| !self.view.is_plain()) else {
