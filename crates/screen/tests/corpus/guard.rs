@@ -67,6 +67,10 @@ fn ours(text: &str, manner: Manner) -> Option<usize> {
                 let is_clean = !title[..end].chars().any(is_unsafe);
                 return is_clean.then_some("\x1b]2;converse ".len() + end + 1);
             }
+            // The question for the background.
+            if manner == Manner::Drawn && text.starts_with("\x1b]11;?\x1b\\") {
+                return Some("\x1b]11;?\x1b\\".len());
+            }
             let rest = text.strip_prefix("\x1b]8;;")?;
             let end = rest.find("\x1b\\")?;
             let url = &rest[..end];
