@@ -326,6 +326,15 @@ def rewind(terminal, work):
     terminal.until("a list", lambda shown: "back to which message?" in shown)
 
 
+def finder(terminal, work):
+    terminal.answers("/help")
+    for name in ("src/main.rs", "src/schema.rs", "src/rain/maps.rs", "docs/search-maps.md", "Cargo.toml"):
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text("")
+    terminal.types("what is wrong in @srcma")
+    terminal.until("a list", lambda shown: "@srcma" in shown and shown.count("@src/rain/") == 1)
+
+
 def narrow(terminal, work):
     terminal.asks("Where does it rain more?")
     terminal.answers("tail -1")
@@ -343,6 +352,7 @@ SCENES = {
     "rewind": ((88, 40), [FIX, "Now it should take the most.", NAME, "It says so now."], rewind),
     "usage": ((88, 40), [forecasts("Bergen"), "In Bergen you always need one: take a coat."], usage),
     "sessions": ((100, 20), ["Bergen.", "Boots.", "Seven."], sessions),
+    "finder": ((88, 20), [], finder),
     "narrow": ((40, 44), [NARROW_RAIN], narrow),
 }
 

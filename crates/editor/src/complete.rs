@@ -1,5 +1,11 @@
 //! Completion of the current input, from providers of commands, models and files.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Draws the line again, from any thread.
+pub type Redraw = Arc<dyn Fn() + Send + Sync>;
+
 /// Who knows what can be typed. Called on the editor's thread, once or more for each key: answers must be quick and never
 /// wait.
 pub trait Complete: Send + Sync {
@@ -9,6 +15,18 @@ pub trait Complete: Send + Sync {
     /// What could follow the line, to be shown greyed after it and taken by the right arrow. History is asked when this
     /// knows nothing.
     fn hint(&self, line: &str) -> Option<String>;
+
+    /// What is offered of itself while the word before the cursor is typed, the best first. `None`: not known within this
+    /// time; the line is drawn again when it is.
+    fn find(&self, line: &str, at: usize, within: Duration) -> Option<Vec<Suggestion>> {
+        let _ = (line, at, within);
+        Some(Vec::new())
+    }
+
+    /// What is found later draws the line by this.
+    fn redraws_by(&self, redraw: Redraw) {
+        let _ = redraw;
+    }
 
     /// What in the line is more than text.
     fn marks(&self, line: &str) -> Vec<Mark> {

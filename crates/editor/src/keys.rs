@@ -13,6 +13,7 @@ use crate::Setup;
 use crate::background::LateReply;
 use crate::complete::Nature;
 use crate::entry::{Typing, shown};
+use crate::finder::FINDER;
 use crate::highlight::LONGEST;
 use crate::menu::MENU;
 
@@ -36,6 +37,34 @@ pub(crate) struct Guarded {
     is_known: bool,
     /// Of the terminal, as it was said last.
     size: (u16, u16),
+    word: Word,
+    /// The history may be searched.
+    searches: bool,
+}
+
+/// The word that is typed, for the list that opens of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Word {
+    #[default]
+    Other,
+    /// `@` was typed, and nothing since that ends it.
+    Sought,
+    /// The same, and a quote that is open.
+    Quoted,
+}
+
+impl Word {
+    /// With this character behind it.
+    fn with(self, c: char) -> Self {
+        match (self, c) {
+            (Self::Quoted, '"') => Self::Other,
+            (Self::Quoted, _) => Self::Quoted,
+            (_, '@') => Self::Sought,
+            (Self::Sought, '"') => Self::Quoted,
+            (Self::Sought, c) if c.is_whitespace() => Self::Other,
+            (word, _) => word,
+        }
+    }
 }
 
 impl Guarded {
@@ -58,6 +87,8 @@ impl Guarded {
             late: LateReply::default(),
             is_known: false,
             size: (0, 0),
+            word: Word::Other,
+            searches: false,
         }
     }
 
@@ -135,6 +166,29 @@ impl Guarded {
         }
     }
 
+    /// While a word is typed that names are sought for, each key opens the list anew, which closes where nothing is found.
+    fn with_finder(&mut self, event: ReedlineEvent) -> ReedlineEvent {
+        let ReedlineEvent::Edit(commands) = &event else {
+            self.searches |= event == ReedlineEvent::SearchHistory;
+            // Esc closes it until another word is begun.
+            if is_escape(&event) || matches!(event, ReedlineEvent::CtrlC | ReedlineEvent::CtrlD) {
+                self.word = Word::Other;
+            }
+            return event;
+        };
+        let (before, typed) = (self.word, commands.as_slice());
+        self.word = match typed {
+            [EditCommand::InsertChar(c)] => before.with(*c),
+            [EditCommand::Backspace] => before,
+            _ => Word::Other,
+        };
+        // As several events it would be nothing while the history is searched.
+        if self.searches || (before == Word::Other && self.word == Word::Other) {
+            return event;
+        }
+        ReedlineEvent::Multiple(vec![event, ReedlineEvent::Esc, ReedlineEvent::Menu(FINDER.to_owned())])
+    }
+
     fn parsed(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
         let was_chord = std::mem::take(&mut self.is_chord);
         let event = self.inner.parse_event(event);
@@ -179,7 +233,9 @@ impl EditMode for Guarded {
 impl Guarded {
     fn understood(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
         self.is_known = self.typing.is_known();
-        match self.parsed(event) {
+        self.searches &= !self.is_known;
+        let event = self.parsed(event);
+        match self.with_finder(event) {
             ReedlineEvent::Resize(columns, rows) => {
                 self.typing.resizes();
                 self.size = (columns, rows);

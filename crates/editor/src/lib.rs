@@ -22,6 +22,7 @@ mod background;
 mod choosing;
 mod complete;
 mod entry;
+mod finder;
 mod focus;
 mod handover;
 mod highlight;
@@ -47,7 +48,7 @@ use std::sync::Arc;
 pub use above::Above;
 pub use ahead::{Draft, TypedAhead};
 pub use choosing::{Choosing, Picked};
-pub use complete::{Complete, Mark, Nature, Suggestion};
+pub use complete::{Complete, Mark, Nature, Redraw, Suggestion};
 pub use entry::{FENCE, is_reserved};
 pub use focus::{
     FOCUS_REPORTED, FOCUS_UNREPORTED, Focus, TITLE_RESTORED, notification, titled, without_reports,

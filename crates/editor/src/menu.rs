@@ -82,6 +82,11 @@ pub(crate) struct Offers {
 }
 
 impl Offers {
+    /// Those of them that can be shown and taken.
+    pub(crate) fn of(&self, line: &str, found: Vec<complete::Suggestion>) -> Vec<Suggestion> {
+        found.into_iter().filter_map(|found| self.offer(line, found)).take(MOST).collect()
+    }
+
     /// `None` for what would not be what it looks like, or does not fit the line.
     fn offer(&self, line: &str, found: complete::Suggestion) -> Option<Suggestion> {
         let is_plain = !found.value.contains(['\n', '\t']) && (self.safe)(&found.value) == found.value;
@@ -103,8 +108,6 @@ impl Offers {
 impl Completer for Offers {
     fn complete(&mut self, line: &str, at: usize) -> CompletionResult {
         let found = if line.is_char_boundary(at) { self.complete.complete(line, at) } else { Vec::new() };
-        let offers: Vec<Suggestion> =
-            found.into_iter().filter_map(|found| self.offer(line, found)).take(MOST).collect();
-        CompletionResult::fresh(offers)
+        CompletionResult::fresh(self.of(line, found))
     }
 }

@@ -8,6 +8,7 @@ use reedline::{EditCommand, History as _, Reedline, Signal, ValidationResult, Va
 
 use crate::above::Above;
 use crate::entry::{Typing, one_paste, shown};
+use crate::finder::Finder;
 use crate::handover::Handover;
 use crate::highlight::Colours;
 use crate::hints::Hints;
@@ -196,6 +197,7 @@ impl Rich {
             }))
             .with_completer(Box::new(Offers { complete: complete(), safe }))
             .with_menu(menu(ascii, colour, tones))
+            .with_menu(Finder::menu(Offers { complete: complete(), safe }, ascii))
             .with_quick_completions(true)
             .with_partial_completions(true)
             .with_ansi_colors(colour)
@@ -203,6 +205,8 @@ impl Rich {
             .with_break_signal(Arc::clone(&self.stop));
         let signal = line.repaint_signal();
         self.above.is_drawn_by(move || signal.request_repaint());
+        let signal = line.repaint_signal();
+        self.setup.complete.redraws_by(Arc::new(move || signal.request_repaint()));
         line
     }
 }

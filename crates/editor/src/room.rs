@@ -47,6 +47,13 @@ impl Drawing {
         rows_above(&self.line, self.prompt, self.indent, self.columns) + 1 >= self.rows
     }
 
+    /// Returns the rows below it, with one that stays empty: the library lets an entry and a menu that fill the screen overwrite
+    /// what is above them.
+    pub(crate) fn rows_below(&self) -> usize {
+        let taken = rows_above(&self.line, self.prompt, self.indent, self.columns) + 1;
+        self.rows.saturating_sub(taken + 1)
+    }
+
     fn size(&self) -> (usize, usize) {
         (self.columns, self.rows)
     }

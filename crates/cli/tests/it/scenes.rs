@@ -9,6 +9,7 @@ mod calling;
 mod changes;
 mod choosing;
 mod connecting;
+mod finding;
 mod golden_screens;
 mod halted;
 mod handed;

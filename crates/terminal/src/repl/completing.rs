@@ -1,18 +1,22 @@
 //! What can be typed next: commands and what they take, prompts of servers, `@` files.
 
+mod finder;
+mod fuzzy;
 pub(super) mod paths;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use converse_editor::{Complete, Mark, Nature, Suggestion};
+use converse_editor::{Complete, Mark, Nature, Redraw, Suggestion};
 use converse_ensemble::Mode;
 
 use super::pictures::Pictures;
 use super::slash::{ROWS, Row, Takes};
-use paths::Place;
+use finder::Finder;
+use paths::{Mention, Place};
 
 /// The possible completions, as a snapshot: nothing is requested while the user types.
 #[derive(Debug, Clone, Default)]
@@ -62,11 +66,12 @@ const MOST_MENTIONS: usize = 8;
 pub(super) struct Completing {
     known: Arc<Mutex<Known>>,
     pictures: Pictures,
+    finder: Finder,
 }
 
 impl Completing {
     pub(crate) fn new(known: Arc<Mutex<Known>>, pictures: Pictures) -> Self {
-        Self { known, pictures }
+        Self { known, pictures, finder: Finder::default() }
     }
 
     fn known<T>(&self, look: impl FnOnce(&Known) -> T) -> T {
@@ -126,6 +131,23 @@ impl Complete for Completing {
         hint.filter(|hint| !hint.is_empty())
     }
 
+    fn find(&self, line: &str, at: usize, within: Duration) -> Option<Vec<Suggestion>> {
+        let before = line.get(..at).unwrap_or(line);
+        let Some(mention) = self.sought(before) else { return Some(Vec::new()) };
+        let names = self.finder.find(&self.place().cwd, mention.name, within)?;
+        let is_quoted = before.get(mention.from..).is_some_and(|typed| typed.starts_with("@\""));
+        let suggestion = |path: String| {
+            let value = paths::written(&path, "@", is_quoted);
+            let space = !path.ends_with('/');
+            Suggestion { value, about: String::new(), from: mention.from, to: at, space }
+        };
+        Some(names.into_iter().map(suggestion).collect())
+    }
+
+    fn redraws_by(&self, redraw: Redraw) {
+        self.finder.redraws_by(redraw);
+    }
+
     fn marks(&self, line: &str) -> Vec<Mark> {
         let mark = |from, to, nature| Mark { from, to, nature };
         let command = command_word(line).and_then(|first| {
@@ -150,6 +172,24 @@ impl Complete for Completing {
 }
 
 impl Completing {
+    /// The word behind which names of files are offered of themselves. Not for what is there as it is written, so that Enter
+    /// sends it, and not for hidden files and those elsewhere, which Tab completes.
+    fn sought<'l>(&self, before: &'l str) -> Option<Mention<'l>> {
+        let takes_files = match command_word(before).and_then(row_of) {
+            Some(row) => matches!(row.takes, Takes::Files) && !["attach", "export"].contains(&row.name),
+            None => !before.starts_with('!'),
+        };
+        let mention = paths::mentions(before).last().filter(|mention| mention.is_open && takes_files)?;
+        let begins = before.get(..mention.from)?.chars().next_back();
+        if begins.is_some_and(|c| !c.is_whitespace() && !"([{<'\"".contains(c)) {
+            return None;
+        }
+        let name = mention.name;
+        let is_tool = || self.known(|known| known.tools.iter().any(|tool| tool.name == name));
+        let is_elsewhere = name.starts_with(['/', '~', '.']);
+        (!is_elsewhere && !self.place().is_whole(name) && !is_tool()).then_some(mention)
+    }
+
     /// The path after an `@` that the cursor is in.
     fn mention(&self, before: &str) -> Vec<Suggestion> {
         match paths::mentions(before).last().filter(|mention| mention.is_open) {

@@ -249,7 +249,7 @@ fn the_first_names_of_a_large_directory_are_offered() {
     }
     let mut person = talking(&provider, &env);
     person.prompts();
-    person.types("@many/fi");
+    person.types("/attach many/fi");
     person.presses(Key::Tab);
     person.until("the first names", |person| {
         (0..8).all(|number| person.screen().contains(&format!("file000{number}")))

@@ -58,6 +58,12 @@ impl Place {
         }
     }
 
+    /// Returns whether a file is there by this name, or a directory by a name with its slash.
+    pub(super) fn is_whole(&self, name: &str) -> bool {
+        !name.is_empty()
+            && std::fs::metadata(self.of(name)).is_ok_and(|file| file.is_dir() == name.ends_with('/'))
+    }
+
     /// What the last path of a line could become. It begins at `from`, with `sign`, and may be in quotes.
     pub(super) fn complete(&self, before: &str, from: usize, sign: &str) -> Vec<Suggestion> {
         let from = if sign.is_empty() { last_word(before, from) } else { from };
@@ -76,14 +82,24 @@ impl Place {
         let found = listing(&listed, start);
         let suggestion = |(name, is_directory): (String, bool)| {
             let path = format!("{lead}{name}{}", if is_directory { "/" } else { "" });
-            let quotes = quoted || path.contains(char::is_whitespace);
-            let (open, close) =
-                (if quotes { "\"" } else { "" }, if quotes && !is_directory { "\"" } else { "" });
-            let value = format!("{sign}{open}{path}{close}");
+            let value = written(&path, sign, quoted);
             Suggestion { value, about: String::new(), from, to: before.len(), space: !is_directory }
         };
         found.into_iter().map(suggestion).collect()
     }
+}
+
+/// A path as it is written in a line: in quotes if it has spaces. Those of a directory stay open, so that it can go on.
+pub(super) fn written(path: &str, sign: &str, is_quoted: bool) -> String {
+    let quote = if is_quoted || path.contains(char::is_whitespace) { "\"" } else { "" };
+    let end = if path.ends_with('/') { "" } else { quote };
+    format!("{sign}{quote}{path}{end}")
+}
+
+/// Returns whether a name can be shown and written.
+pub(super) fn is_writable(name: &str) -> bool {
+    // A quote in a name has no way to be written, and what a terminal must not get has none to be shown.
+    !name.contains(|c| c == '"' || c == '\n' || c == '\t' || is_unsafe(c) || is_reserved(c))
 }
 
 /// Where the last word begins, or the quote that is open.
@@ -109,9 +125,7 @@ fn listing(directory: &Path, start: &str) -> Vec<(String, bool)> {
             let entry = entry.ok()?;
             let name = entry.file_name().into_string().ok()?;
             let is_shown = name.starts_with(start) && (!name.starts_with('.') || start.starts_with('.'));
-            // A quote in a name has no way to be written, and what a terminal must not get has none to be shown.
-            let acts = |c| c == '"' || c == '\n' || c == '\t' || is_unsafe(c) || is_reserved(c);
-            if !is_shown || name.contains(acts) {
+            if !is_shown || !is_writable(&name) {
                 return None;
             }
             let kind = entry.file_type().ok()?;
