@@ -18,7 +18,7 @@ use crate::room::Drawing;
 pub(crate) const FINDER: &str = "finder";
 
 /// How long a key waits for what is found before the line is drawn without it.
-const AT_A_KEY: Duration = Duration::from_millis(2);
+const AT_A_KEY: Duration = Duration::from_millis(1);
 /// How long it is waited for where the best is to be taken.
 const AT_CHOICE: Duration = Duration::from_millis(200);
 const MOST_ROWS: usize = 10;

@@ -10,7 +10,7 @@ const CONSECUTIVE: i32 = 14;
 const NAME: i32 = 12;
 const WORD: i32 = 9;
 /// In the last name of the path.
-const LAST: i32 = 4;
+const LAST: i32 = 2;
 const SAME_CASE: i32 = 1;
 /// What is left out between two characters costs its length, up to this.
 const LONGEST_GAP: i32 = 12;
@@ -117,13 +117,17 @@ mod tests {
     #[test]
     fn the_best_comes_first() {
         for (typed, names, expected) in [
-            ("srcma", "resources/camera.txt src/schema.rs src/main.rs", "src/main.rs src/schema.rs resources/camera.txt"),
+            (
+                "srcma",
+                "resources/camera.txt src/schema.rs src/main.rs",
+                "src/main.rs src/schema.rs resources/camera.txt",
+            ),
             (
                 "main",
                 "docs/domain.md main/src/lib.rs src/main.rs",
                 "src/main.rs main/src/lib.rs docs/domain.md",
             ),
-            ("sp", "crisp.md src/pictures.rs xsp.md", "src/pictures.rs crisp.md xsp.md"),
+            ("sp", "crisp.md src/pictures.rs xsp.md", "src/pictures.rs xsp.md crisp.md"),
             ("fb", "src/foobar.java src/FooBar.java", "src/FooBar.java src/foobar.java"),
             (
                 "repl/keys",
