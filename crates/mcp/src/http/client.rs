@@ -4,14 +4,14 @@
 //! A request that may have run is not repeated. Repeated are requests refused for lack of a token, and idempotent ones.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 use parking_lot::{Mutex, MutexGuard};
-use reqwest::Response;
+use reqwest::{Response, Url};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetMeta as _, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
@@ -48,6 +48,8 @@ pub(crate) struct Client(Arc<Inner>);
 pub(super) struct Inner {
     pub(super) http: reqwest::Client,
     pub(super) bearer: Option<Arc<dyn Bearer>>,
+    /// The address of the first message, as text and parsed: that of all others.
+    address: OnceLock<(String, Url)>,
     parameters: Arc<Parameters>,
     changed: Arc<ToolListChanged>,
     decoder: Mutex<Decoder>,
@@ -122,6 +124,7 @@ impl Client {
         Self(Arc::new(Inner {
             http,
             bearer,
+            address: OnceLock::new(),
             parameters,
             changed,
             decoder: Mutex::new(Decoder::open()),
@@ -176,10 +179,11 @@ impl Client {
         self.0.decoder().sent(&message);
         let body =
             serde_json::to_vec(&message).map_err(|error| ClientError::Unsendable(error.to_string()))?;
+        let (body, address) = (bytes::Bytes::from(body), self.address(uri)?);
         drop(message);
         let mut waits = 0;
         let response = loop {
-            let request = || self.0.http.post(uri).headers(headers.clone()).body(body.clone());
+            let request = || self.0.http.post(address.clone()).headers(headers.clone()).body(body.clone());
             let response = self.0.send(request).await?;
             match pause(&response, sent).filter(|_| waits < MAX_WAITS) {
                 Some(pause) => tokio::time::sleep(pause).await,
@@ -192,6 +196,20 @@ impl Client {
             self.begin_session(&answer);
         }
         Ok(answer)
+    }
+
+    /// Parses the address of messages once.
+    fn address(&self, uri: &str) -> Result<Url, ClientError> {
+        let parse = || Url::parse(uri).map_err(|error| ClientError::Unsendable(error.to_string()));
+        match self.0.address.get() {
+            Some((text, url)) if text == uri => Ok(url.clone()),
+            Some(_) => parse(),
+            None => {
+                let url = parse()?;
+                let _ = self.0.address.set((uri.to_owned(), url.clone()));
+                Ok(url)
+            }
+        }
     }
 
     fn begin_session(&self, answer: &StreamableHttpPostResponse) {
