@@ -257,6 +257,7 @@ impl Batch<'_> {
             protected: catalogue.protected(),
             lockfiles: &catalogue.lockfiles(),
             responders: Responders::default(),
+            http_runtime: None,
         };
         let connected = wiring.connect(&chosen, settings.rules.clone()).await?;
         let named = connected.failure_of(&options.turn.ensemble);

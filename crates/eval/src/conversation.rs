@@ -203,6 +203,7 @@ impl Runs<'_> {
             protected: self.catalogue.protected(),
             lockfiles: self.lockfiles,
             responders: Responders::default(),
+            http_runtime: None,
         };
         let connected = wiring.connect(chosen, rules).await?;
         context.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));

@@ -129,6 +129,7 @@ impl HostBuilder {
             protected: catalogue.protected(),
             lockfiles: &catalogue.lockfiles(),
             responders: Responders::default(),
+            http_runtime: None,
         };
         let own = self.tools.ensemble()?.into_iter().collect();
         let connected = wiring.connect_with(&chosen, settings.rules.clone(), None, own).await?;

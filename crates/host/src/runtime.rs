@@ -5,6 +5,8 @@ use std::pin::pin;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 
 use crate::failure::{Failure, Kind};
 
@@ -27,6 +29,40 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let built = catch_unwind(build)
         .unwrap_or_else(|_| Err(std::io::Error::other("the limit on open files is too low")));
     built.map_err(|error| denied("runtime", &error))
+}
+
+/// A runtime on a thread of its own, until it is dropped.
+#[derive(Debug)]
+pub struct SideRuntime {
+    handle: Handle,
+    _running: oneshot::Sender<()>,
+}
+
+impl SideRuntime {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    ///
+    /// The system lacks threads or open files.
+    pub fn start(name: &str) -> Result<Self, Failure> {
+        let runtime = runtime()?;
+        let handle = runtime.handle().clone();
+        let (running, dropped) = oneshot::channel();
+        let run = move || {
+            let _ = runtime.block_on(dropped);
+            runtime.shutdown_background();
+        };
+        std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(run)
+            .map_err(|error| denied("runtime", &error))?;
+        Ok(Self { handle, _running: running })
+    }
+
+    /// Starts tasks on it.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
 }
 
 /// The failure of a run that cannot get a thread or open a file.
@@ -82,5 +118,21 @@ mod tests {
         });
         assert_eq!(answer.ok(), Some("answer"));
         drop(release);
+    }
+
+    #[test]
+    fn work_beside_a_run_goes_on_while_the_run_is_busy() {
+        let ends = hang_guard::run("a run with a runtime beside it", || {
+            let side = SideRuntime::start("beside").map_err(|failure| failure.message)?;
+            let (goes_on, waits) = std::sync::mpsc::channel();
+            let task = side.handle().spawn(async move { goes_on.send(()) });
+            // Nothing else runs on this thread.
+            waits.recv().map_err(|error| error.to_string())?;
+            let lives = side.handle().spawn(std::future::pending::<()>());
+            drop(side);
+            block_on(async { (task.await.is_ok(), lives.await.is_err_and(|error| error.is_cancelled())) })
+                .map_err(|failure| failure.message)
+        });
+        assert_eq!(ends, Ok((true, true)), "the task ran, and what still ran at the end was cancelled");
     }
 }

@@ -21,6 +21,7 @@ use converse_session::pinned;
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 
 use crate::catalogue::all_builtins;
 use crate::client::{ClientPlan, Clients, Redirects, Reuse};
@@ -34,6 +35,7 @@ use crate::interrupt::Interrupt;
 use crate::lockfiles::Lockfiles;
 use crate::reach::HttpReach;
 use crate::redacting_connection::RedactingConnection;
+use crate::runtime::SideRuntime;
 use crate::secrets::Secret;
 use crate::tool_lists::ListFiles;
 use crate::trust::named_files_unchanged;
@@ -60,6 +62,8 @@ pub struct Wiring<'a> {
     pub lockfiles: &'a Lockfiles,
     /// Answer the requests of servers.
     pub responders: Responders,
+    /// Runs the connections over HTTP; `None`: the runtime that connects.
+    pub http_runtime: Option<Handle>,
 }
 
 crate::opaque_debug!(Wiring<'_>);
@@ -213,14 +217,21 @@ impl<'a> Wiring<'a> {
         contents: &'a Kept,
     ) -> Self {
         let (protected, lockfiles, responders) = (&[][..], Lockfiles::NONE, Responders::default());
-        Self { world, context, interrupt, deadline: None, contents, protected, lockfiles, responders }
+        let (deadline, http_runtime) = (None, None);
+        Self { world, context, interrupt, deadline, contents, protected, lockfiles, responders, http_runtime }
     }
 
     /// For serving tools to clients, which answer what servers ask.
     #[must_use]
-    pub fn serving(self, protected: &'a [PathBuf], lockfiles: &'a Lockfiles) -> Self {
+    pub fn serving(
+        self,
+        protected: &'a [PathBuf],
+        lockfiles: &'a Lockfiles,
+        http_runtime: &SideRuntime,
+    ) -> Self {
         let responders = Responders { to_client: true, ..Responders::default() };
-        Self { protected, lockfiles, responders, ..self }
+        let http_runtime = Some(http_runtime.handle().clone());
+        Self { protected, lockfiles, responders, http_runtime, ..self }
     }
 }
 
@@ -419,6 +430,7 @@ impl Wiring<'_> {
             warn: Arc::new(move |line| connection_notices.warn(&line)),
             note: Arc::new(move |line| notices.add(format!("note: {line}"))),
             jitter: World::dice,
+            http_runtime: self.http_runtime.clone(),
             start_checks: self.start_checks(),
             responders: self.responders.clone(),
             reach: Some(Arc::new(HttpReach::new(CONNECT_TIMEOUT))),

@@ -15,6 +15,7 @@ use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::{ConnectionEnd, EndCause, Failure};
 use crate::handler::Handler;
@@ -133,7 +134,7 @@ impl Link {
     /// Connects to the server, without a time limit. Dropping the future kills a started process.
     pub(crate) async fn open(
         way: &Way,
-        surroundings: &Surroundings,
+        surroundings: &Arc<Surroundings>,
         server_requests: &Arc<ServerRequestHandler>,
         mode: Mode,
         diagnostics: &ConnectDiagnostics,
@@ -142,7 +143,16 @@ impl Link {
             Way::Stdio(launch) => {
                 Self::open_stdio(launch, surroundings, server_requests, mode, diagnostics).await
             }
-            Way::Http(endpoint) => Self::open_http(endpoint, surroundings, server_requests, mode).await,
+            Way::Http(endpoint) => {
+                let (endpoint, server_requests) = (endpoint.clone(), Arc::clone(server_requests));
+                let (runtime, surroundings) = (surroundings.http_runtime.clone(), Arc::clone(surroundings));
+                let open =
+                    async move { Self::open_http(&endpoint, &surroundings, &server_requests, mode).await };
+                let Some(runtime) = runtime else { return open.await };
+                // Its tasks are started where it is opened.
+                let opened = AbortOnDropHandle::new(runtime.spawn(open)).await;
+                opened.unwrap_or_else(|_| Err(Failure::Unusable("its task has ended".to_owned())))
+            }
             #[cfg(test)]
             Way::Pipes(fake) => {
                 let (stdin, stdout) = fake.start();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use converse_config::Environment;
 use converse_ensemble::{Artefacts, Reach, StartChecks};
 use converse_process::Guardian;
+use tokio::runtime::Handle;
 
 use crate::{Consent, Jitter, Responders, Vault};
 
@@ -24,6 +25,8 @@ pub struct Surroundings {
     pub guardian: Guardian,
     /// Builds the client for HTTP servers; `true` requires TLS support.
     pub http: Box<dyn Fn(bool) -> Result<reqwest::Client, String> + Send + Sync>,
+    /// Runs the connections over HTTP; `None`: the runtime that opens them. It must outlive them.
+    pub http_runtime: Option<Handle>,
     pub eras: Arc<dyn EraStore>,
     pub lists: Arc<dyn ToolListStore>,
     /// Stores the bytes of images and audio.

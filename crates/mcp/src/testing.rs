@@ -240,6 +240,7 @@ impl Fixture {
             project: None,
             warn: Arc::new(move |line| warnings.lock().unwrap().push(line)),
             note: Arc::new(move |line| notes.lock().unwrap().push(line)),
+            http_runtime: None,
             jitter: || 1.0,
             start_checks: Arc::new(|_| converse_ensemble::StartCheck::default()),
             responders: self.responders.clone(),

@@ -23,6 +23,7 @@ use converse_host::context::RunContext;
 use converse_host::interrupt::Interrupt;
 use converse_host::lockfiles::{Lockfiles, State};
 use converse_host::options::RuleOptions;
+use converse_host::runtime::SideRuntime;
 use converse_host::settings::{PROJECT_FILE, user_file};
 use converse_host::wiring::Connected;
 use converse_host::world::World;
@@ -48,6 +49,8 @@ pub struct ReloadParts<'a> {
     pub context: &'a RunContext,
     pub interrupt: &'a Interrupt,
     pub contents: &'a Kept,
+    /// Runs the connections over HTTP, beside the judging of calls.
+    pub http_runtime: &'a SideRuntime,
     /// The directories of descriptors that the command line names.
     pub directories: &'a [PathBuf],
     /// The ensembles that the command line names; none for all that are enabled.

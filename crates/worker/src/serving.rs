@@ -90,6 +90,7 @@ impl Worker<'_> {
             protected: catalogue.protected(),
             lockfiles: &catalogue.lockfiles(),
             responders: Responders::default(),
+            http_runtime: None,
         };
         let connected = wiring.connect(&chosen, settings.rules.clone()).await?;
         let ended = match connected.failure_of(&options.ensemble) {

@@ -28,6 +28,7 @@ use converse_host::catalogue::Catalogue;
 use converse_host::contents::Kept;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
+use converse_host::runtime::{SideRuntime, block_on};
 use converse_host::wiring::Connected;
 use converse_host::world::{Input, World};
 use converse_terminal::console::Console;
@@ -58,8 +59,9 @@ fn serving(args: &ServeArgs, opens: bool, console: &Console, world: &World) -> R
     let drain = Duration::from_secs_f64(args.drain);
     // At a terminal, SIGHUP says that the terminal was closed.
     let (interrupt, hangup) = signals::watch_serving(drain, world.stdin != Input::Terminal)?;
-    let serving = Serving { args, opens, drain, console, world, interrupt: &interrupt, hangup: &hangup };
-    converse_host::runtime::block_on(serving.run())?
+    let (interrupt, hangup, http_runtime) = (&interrupt, &hangup, SideRuntime::start("http")?);
+    let serving = Serving { args, opens, drain, console, world, interrupt, hangup, http_runtime };
+    block_on(serving.run())?
 }
 
 pub(super) struct Serving<'a> {
@@ -73,6 +75,7 @@ pub(super) struct Serving<'a> {
     interrupt: &'a Interrupt,
     /// Notified when the configuration is to be read again.
     hangup: &'a Notify,
+    http_runtime: SideRuntime,
 }
 
 impl Serving<'_> {
@@ -88,7 +91,18 @@ impl Serving<'_> {
         let (context, rules) = (&console.context, &self.args.rules.options());
         let contents = &contents;
         let is_open = http.as_ref().is_some_and(|(_, guarded)| guarded.is_open());
-        let reload = ReloadParts { world, context, interrupt, contents, directories, named, rules, is_open };
+        let http_runtime = &self.http_runtime;
+        let reload = ReloadParts {
+            world,
+            context,
+            interrupt,
+            contents,
+            http_runtime,
+            directories,
+            named,
+            rules,
+            is_open,
+        };
         let catalogue = Catalogue::find(world, directories);
         console.warn_all(catalogue.notes());
         let now = reload.configuration(catalogue)?;

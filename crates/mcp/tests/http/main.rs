@@ -12,12 +12,13 @@ mod stage;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use converse_config::{Piece, SecretRef};
+use converse_config::{ConnectionPlan, Piece, SecretRef, TransportPlan};
 use converse_ensemble::{ConnectError, InvokeError};
 use converse_mcp::Era;
+use converse_testkit::hang_guard::ends;
 use serde_json::json;
 use site::{Request, Response, Site, at, echo, ensemble, json_reply, legacy, modern, result, status};
-use stage::{Remembered, call};
+use stage::{Remembered, call, ensemble_of};
 use tokio::net::TcpListener;
 
 #[tokio::test]
@@ -43,6 +44,25 @@ async fn both_eras_are_spoken_and_remembered() {
         assert_eq!(site.posts("server/discover"), before + usize::from(era == Era::Modern));
     }
     assert!(legacy_site.heard().contains(&"DELETE ".to_owned()), "the session is ended");
+}
+
+#[tokio::test]
+async fn a_connection_runs_on_the_runtime_for_http_and_ends_with_it() {
+    let site = Site::new(modern).await;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let handle = runtime.handle().clone();
+    let (running, dropped) = tokio::sync::oneshot::channel::<()>();
+    let thread = std::thread::spawn(move || runtime.block_on(dropped));
+    let way = TransportPlan::Http { url: SecretRef::Literal(site.url.clone()), headers: vec![] };
+    let web = ensemble_of(ConnectionPlan::new(way), "/".into(), &Arc::default(), Some(handle));
+    let tools = ends("connecting", web.connect()).await.unwrap();
+    assert_eq!(call(&tools[0]).await, echo());
+    drop(running);
+    let _ = thread.join().unwrap();
+    let heard = site.heard().len();
+    let error = call(&tools[0]).await.unwrap_err();
+    assert!(format!("{error:?}").contains("its task has ended"), "{error:?}");
+    assert_eq!(site.heard().len(), heard);
 }
 
 #[tokio::test]

@@ -196,7 +196,7 @@ pub(crate) fn with_roots(url: &str) -> Ensemble {
     let way = TransportPlan::Http { url: SecretRef::Literal(url.to_owned()), headers: vec![] };
     let mut connection = ConnectionPlan::new(way);
     connection.grants.roots = vec![".".to_owned()];
-    stage::ensemble_of(connection, PathBuf::from("/"), &Arc::default())
+    stage::ensemble_of(connection, PathBuf::from("/"), &Arc::default(), None)
 }
 
 pub(crate) fn echo() -> Result<Answer, InvokeError> {

@@ -12,6 +12,7 @@ use converse_config::{ConnectionPlan, EnsemblePlan, Environment, Origin, Scope, 
 use converse_ensemble::{Answer, Context, Ensemble, Host, InvokeError, NoArtefacts, Tool};
 use converse_mcp::{Era, EraStore, McpConnection, Responders, Surroundings, ToolListStore};
 use converse_testkit::hang_guard::ends;
+use tokio::runtime::Handle;
 
 #[derive(Default)]
 pub(crate) struct Remembered(pub(crate) Mutex<HashMap<String, Era>>);
@@ -56,13 +57,14 @@ pub(crate) fn ensemble(
     eras: &Arc<Remembered>,
 ) -> Ensemble {
     let connection = ConnectionPlan { connect_timeout: Some(timeout), ..ConnectionPlan::new(way) };
-    ensemble_of(connection, workspace, eras)
+    ensemble_of(connection, workspace, eras, None)
 }
 
 pub(crate) fn ensemble_of(
     connection: ConnectionPlan,
     workspace: PathBuf,
     eras: &Arc<Remembered>,
+    http_runtime: Option<Handle>,
 ) -> Ensemble {
     let variables = [("TOKEN", "s3cret-token"), ("QUERY", "key=s3cret-query")];
     let plan = EnsemblePlan {
@@ -83,6 +85,7 @@ pub(crate) fn ensemble_of(
         artefacts: Arc::new(NoArtefacts),
         project: None,
         note: Arc::new(|_| {}),
+        http_runtime,
         jitter: || 1.0,
         warn: Arc::new(|_| ()),
         start_checks: Arc::new(|_| converse_ensemble::StartCheck::default()),

@@ -36,7 +36,7 @@ impl<'a> ReloadParts<'a> {
         'a: 'w,
     {
         let looking = Wiring::looking(self.world, self.context, self.interrupt, self.contents);
-        looking.serving(&configuration.protected, lockfiles)
+        looking.serving(&configuration.protected, lockfiles, self.http_runtime)
     }
 
     /// Connects ensembles beside those that are served, and waits a bounded time for their tools.

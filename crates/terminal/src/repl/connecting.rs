@@ -80,6 +80,7 @@ impl<'a> Connecting<'_, 'a> {
                 protected: &protected,
                 lockfiles: &lockfiles,
                 responders,
+                http_runtime: None,
             };
             let plans: Vec<&EnsemblePlan> = chosen.iter().collect();
             let own = own.into_iter().collect();

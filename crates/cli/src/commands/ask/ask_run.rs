@@ -223,6 +223,7 @@ impl<'a> AskRun<'a> {
             protected,
             lockfiles,
             responders,
+            http_runtime: None,
         };
         let own = skills(found, &console.context.redactor).into_iter().collect();
         let (rules, shared) = (settings.rules.clone(), self.shared.as_ref());

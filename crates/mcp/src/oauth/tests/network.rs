@@ -136,6 +136,7 @@ impl Network {
             artefacts: Arc::new(NoArtefacts),
             project: Some(PathBuf::from(project)),
             note: Arc::new(|_| {}),
+            http_runtime: None,
             jitter: || 1.0,
             warn: Arc::new(move |line| network.state().warned.push(line)),
             start_checks: Arc::new(|_| converse_ensemble::StartCheck::default()),
