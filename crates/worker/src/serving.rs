@@ -170,6 +170,7 @@ pub(crate) fn console(world: &World, verbose: u8) -> Console {
         answers: Answers::Elsewhere,
         detail: Detail::Notices,
         live: false,
+        light: false,
         gutter: false,
         colour: false,
         links: false,
