@@ -131,7 +131,7 @@ fn on_a_terminal_answers_are_laid_out_and_in_a_pipe_they_are_not() {
     // As wide as the screen, but for the column that the REPL leaves free, too.
     let look = Look { width: 99, colour: true, light: false, links: false, unicode: true };
     let painted: String = markdown(ANSWER, &look).iter().map(|line| line.painted(&look) + "\n").collect();
-    assert!(raw.matches(&painted).count() == 2 && painted.contains("\u{1b}[35mlet"), "{raw}");
+    assert!(raw.matches(&painted).count() == 2 && painted.contains("\u{1b}[95mlet"), "{raw}");
     assert!(raw.contains("# Not *Markdown*\n  - as typed <b>\n"), "{raw}");
     for plain in [&["--plain"][..], &["--color", "never"]] {
         let mut screen = Screen::run(&env, &[&["sessions", "show", "last"], plain].concat());
