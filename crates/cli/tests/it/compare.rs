@@ -11,7 +11,7 @@ use crate::http::Answer;
 use crate::provider::{Line, Provider};
 use crate::records::fits;
 use crate::signals::{SLEEPER, interrupt_after};
-use crate::terminal::Terminal;
+use crate::terminal::{ASKED, Terminal};
 
 /// Leaves a line in a file each time it runs, and says how many there are.
 const TRACE: &str = r#"
@@ -265,11 +265,11 @@ fn on_a_terminal_they_stand_side_by_side_and_an_equal_call_is_asked_about_once()
     let models = ["-m", two.chat.model(), "-m", two.anthropic.model()];
     let args = [&["ask", "go", "--ensembles", "own"], &models[..]].concat();
     let mut terminal = Terminal::run(&two.env, &args);
-    let question = terminal.shows("no, and tell the model why").to_owned();
+    let question = terminal.shows(ASKED).to_owned();
     assert!(question.contains("stub: allow own.trace?"), "{question}");
-    terminal.types("y\n");
+    terminal.types("y\r");
     let screen = terminal.shows("Two.").to_owned();
-    assert_eq!(screen.matches("allow own.trace?").count(), 1, "{screen}");
+    assert_eq!(screen.matches("allow own.trace? yes").count(), 1, "{screen}");
     let row = screen.lines().find(|line| line.contains("One.")).unwrap();
     assert!(row.contains(" │ ") && row.contains("Two."), "{screen}");
     terminal.shows("(shared)");
