@@ -252,8 +252,6 @@ fn another_model_goes_on_with_what_was_said() {
     let env = provider.env(TestEnv::new());
     let mut screen = Screen::run(&env, &["-m", "understudy"]);
     screen.shows("keyword router");
-    screen.says("/model nowhere/nothing");
-    screen.shows("error[");
     screen.says(&format!("/model {}", provider.model()));
     screen.says("/system be brief");
     screen.says("hello");
@@ -263,6 +261,16 @@ fn another_model_goes_on_with_what_was_said() {
     screen.says("/quit");
     assert_eq!(screen.ends(), 0);
     provider.is_content();
+}
+
+#[test]
+fn a_model_of_no_provider_is_refused() {
+    let mut screen = Screen::run(&TestEnv::new(), &["-m", "understudy"]);
+    screen.shows("keyword router");
+    screen.says("/model nowhere/nothing");
+    screen.shows("error[unknown-model]");
+    screen.says("/quit");
+    assert_eq!(screen.ends(), 0);
 }
 
 #[test]

@@ -444,7 +444,7 @@ fn thousands_of_calls_leave_nothing_behind() {
     let mut gate = Gate::begun(&env, &["--ensemble", "up"]);
     let pid = gate.child.id();
     let mut held = Vec::new();
-    for round in 0..3 {
+    for round in 0..5 {
         for batch in 0..ROUND / AT_ONCE {
             let first = 1 + round * ROUND + batch * AT_ONCE;
             for id in first..first + AT_ONCE {
@@ -461,7 +461,9 @@ fn thousands_of_calls_leave_nothing_behind() {
         held.push(line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap());
     }
     assert_eq!(gate.hang_up().0.code, 0);
-    assert!(held[2] < held[1] + 1024, "KiB after each round: {held:?}");
+    // The allocator gives memory back when it likes. 2 KB that stay of each call would be 4 MB here.
+    let least = |rounds: &[u64]| rounds.iter().min().copied().unwrap();
+    assert!(least(&held[3..]) < least(&held[1..3]) + 2048, "KiB after each round: {held:?}");
     env.run(&["audit", "verify"]).exits(0);
 }
 
