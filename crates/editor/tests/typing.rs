@@ -261,7 +261,7 @@ fn tab_completes() {
 #[test]
 fn commands_have_their_colour() {
     let mut terminal = drawn();
-    for (line, colour) in [("/help", 6), ("/nothing", 1)] {
+    for (line, colour) in [("/help", 6), ("/nothing", 9)] {
         terminal.types(line);
         terminal.shows(&format!("❯ {line}"));
         terminal.is_coloured(line, colour);
