@@ -265,7 +265,8 @@ fn another_model_goes_on_with_what_was_said() {
 
 #[test]
 fn a_model_of_no_provider_is_refused() {
-    let mut screen = Screen::run(&TestEnv::new(), &["-m", "understudy"]);
+    let env = TestEnv::new();
+    let mut screen = Screen::run(&env, &["-m", "understudy"]);
     screen.shows("keyword router");
     screen.says("/model nowhere/nothing");
     screen.shows("error[unknown-model]");
