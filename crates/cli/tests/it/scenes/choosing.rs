@@ -95,7 +95,7 @@ fn without_a_list_the_known_models_are_shown_and_why() {
     assert!(shown.lines().any(|line| line.starts_with("1 ") && line.contains("understudy")), "{shown}");
     person.types("claude opus\r");
     is_asked(&mut person, 2);
-    assert!(person.screen().contains("ANTHROPIC_API_KEY is not set"), "{}", person.screen());
+    assert!(person.screen().contains("no ANTHROPIC_API_KEY"), "{}", person.screen());
     person.types("1\r");
     person.sees("error[no-key]");
     leaves(person);

@@ -93,7 +93,7 @@ impl ReplSession<'_> {
         self.tell_missing(&reaches, &lists);
         let mut choices: Vec<Choice> = Vec::new();
         for (reach, list) in reaches.iter().zip(lists) {
-            let missing = reach.missing_key().map(|variable| format!("{variable} is not set"));
+            let missing = reach.missing_key().map(|variable| format!("no {variable}"));
             let mut models = offered_models(reach, list.and_then(Result::ok), &self.files);
             // Well-known models before the rest of a long list.
             models.sort_by_key(|offered| offered.lore.table.is_none());
