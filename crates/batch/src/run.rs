@@ -18,7 +18,6 @@ use converse_host::settings::{Files, Settings};
 use converse_host::turn::sessions;
 use converse_host::wiring::{Connected, Wiring};
 use converse_host::world::World;
-use converse_mcp::Responders;
 use converse_terminal::console::Console;
 use converse_terminal::render::output::write_stderr;
 use converse_terminal::signals;
@@ -248,17 +247,9 @@ impl Batch<'_> {
         let chosen = catalogue.select(settings.ensembles.as_deref())?;
         console.warn_all(catalogue.lines_for(settings.ensembles.as_deref()));
         let contents = Kept::rolling();
-        let wiring = Wiring {
-            world,
-            context: &console.context,
-            interrupt,
-            deadline: None,
-            contents: &contents,
-            protected: catalogue.protected(),
-            lockfiles: &catalogue.lockfiles(),
-            responders: Responders::default(),
-            http_runtime: None,
-        };
+        let looking = Wiring::looking(world, &console.context, interrupt, &contents);
+        let wiring =
+            Wiring { protected: catalogue.protected(), lockfiles: &catalogue.lockfiles(), ..looking };
         let connected = wiring.connect(&chosen, settings.rules.clone()).await?;
         let named = connected.failure_of(&options.turn.ensemble);
         let ended = match named {

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use converse_text::{clusters, shorten, width};
+use converse_text::shorten::end_within_columns;
 use reedline::{
     Color, Completer, Editor, Menu, MenuEvent, MenuSettings, Painter, ReedlineMenu, Span, Suggestion,
     menu_functions,
@@ -104,29 +104,14 @@ impl Finder {
 
     fn row(&self, name: &str, is_selected: bool, colour: bool) -> String {
         let room = self.columns.saturating_sub(3);
-        let name = end_of(name, room, if self.ascii { "~" } else { "…" });
+        // The end of a path says more than its beginning.
+        let name = end_within_columns(name, room, if self.ascii { "~" } else { "…" });
         match (is_selected, colour) {
             (true, true) => format!("  {}", Color::Cyan.reverse().paint(name)),
             (true, false) => format!("> {name}"),
             (false, _) => format!("  {name}"),
         }
     }
-}
-
-/// The end of a path, which says more than its beginning.
-fn end_of(name: &str, columns: usize, mark: &str) -> String {
-    let mut surplus = width(name).saturating_sub(columns);
-    if surplus == 0 {
-        return name.to_owned();
-    }
-    surplus += width(mark);
-    let rest = clusters(name, usize::MAX).skip_while(|(_, width)| {
-        let is_hidden = surplus > 0;
-        surplus = surplus.saturating_sub(*width);
-        is_hidden
-    });
-    let rest: String = rest.map(|(cluster, _)| cluster).collect();
-    shorten::within_columns(&format!("{mark}{rest}"), columns, "").into_owned()
 }
 
 fn before_cursor(editor: &Editor) -> String {

@@ -19,7 +19,6 @@ use converse_host::options::TurnOptions;
 use converse_host::settings::Settings;
 use converse_host::wiring::{Connected, Wiring};
 use converse_host::world::World;
-use converse_mcp::Responders;
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -194,17 +193,8 @@ impl Runs<'_> {
         context: &RunContext,
         contents: &Kept,
     ) -> Result<Connected, Failure> {
-        let wiring = Wiring {
-            world: self.world,
-            context,
-            interrupt: self.interrupt,
-            deadline: None,
-            contents,
-            protected: self.catalogue.protected(),
-            lockfiles: self.lockfiles,
-            responders: Responders::default(),
-            http_runtime: None,
-        };
+        let looking = Wiring::looking(self.world, context, self.interrupt, contents);
+        let wiring = Wiring { protected: self.catalogue.protected(), lockfiles: self.lockfiles, ..looking };
         let connected = wiring.connect(chosen, rules).await?;
         context.warn_all(connected.errors().iter().map(|error| format!("warning: {error}")));
         Ok(connected)

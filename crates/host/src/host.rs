@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use converse_ensemble::Roster;
-use converse_mcp::Responders;
 
 use crate::catalogue::Catalogue;
 use crate::contents::Kept;
@@ -120,17 +119,9 @@ impl HostBuilder {
         let chosen = catalogue.select(settings.ensembles.as_deref())?;
         context.warn_all(catalogue.lines());
         let (interrupt, contents) = (Interrupt::default(), Kept::rolling());
-        let wiring = Wiring {
-            world: &world,
-            context: &context,
-            interrupt: &interrupt,
-            deadline: None,
-            contents: &contents,
-            protected: catalogue.protected(),
-            lockfiles: &catalogue.lockfiles(),
-            responders: Responders::default(),
-            http_runtime: None,
-        };
+        let looking = Wiring::looking(&world, &context, &interrupt, &contents);
+        let wiring =
+            Wiring { protected: catalogue.protected(), lockfiles: &catalogue.lockfiles(), ..looking };
         let own = self.tools.ensemble()?.into_iter().collect();
         let connected = wiring.connect_with(&chosen, settings.rules.clone(), None, own).await?;
         connected.roster.searchable();

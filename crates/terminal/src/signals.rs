@@ -28,7 +28,7 @@ mod stopping;
 
 pub use attention::Attention;
 pub(crate) use attention::{Attended, attend};
-pub(crate) use stopping::stops_restored;
+pub(crate) use stopping::{stops_restored, suspends};
 
 /// Time to tidy up: running tools have two seconds of grace, servers five to end. What else waits at the end waits beside
 /// them, or for the rest of it.

@@ -43,6 +43,23 @@ pub fn within_columns<'t>(text: &'t str, most: usize, mark: &str) -> Cow<'t, str
     Cow::Owned(kept.trim_end().to_owned() + mark)
 }
 
+/// Does the same with the end of the text, with the mark before it.
+pub fn end_within_columns<'t>(text: &'t str, most: usize, mark: &str) -> Cow<'t, str> {
+    let columns = width(text);
+    if columns <= most {
+        return Cow::Borrowed(text);
+    }
+    let Some(left) = most.checked_sub(width(mark)) else { return Cow::Borrowed("") };
+    let mut surplus = columns - left;
+    let hides = |(_, columns): &(&str, usize)| {
+        let is_hidden = surplus > 0;
+        surplus = surplus.saturating_sub(*columns);
+        is_hidden
+    };
+    let kept = clusters(text, usize::MAX).skip_while(hides).map(|(cluster, _)| cluster);
+    Cow::Owned(std::iter::once(mark).chain(kept).collect())
+}
+
 fn cut(text: &str, end: usize) -> Cow<'_, str> {
     match text.get(..end) {
         Some(kept) if kept.len() < text.len() => Cow::Owned(format!("{kept}…")),
@@ -53,6 +70,22 @@ fn cut(text: &str, end: usize) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_end_of_a_text_fits_with_its_mark() {
+        for (text, most, mark, kept) in [
+            ("src/main.rs", 11, "…", "src/main.rs"),
+            ("src/main.rs", 8, "…", "…main.rs"),
+            ("src/main.rs", 7, "", "main.rs"),
+            ("日本語", 5, "", "本語"),
+            ("日本語", 4, "~", "~語"),
+            ("abc", 1, "…", "…"),
+            ("abc", 0, "…", ""),
+            ("abc", 0, "", ""),
+        ] {
+            assert_eq!(end_within_columns(text, most, mark), kept, "{text:?} {most} {mark:?}");
+        }
+    }
 
     #[test]
     fn characters_are_counted_with_the_mark_or_without_it() {

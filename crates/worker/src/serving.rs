@@ -19,7 +19,6 @@ use converse_host::this_program;
 use converse_host::turn::sessions;
 use converse_host::wiring::{Connected, Wiring};
 use converse_host::world::World;
-use converse_mcp::Responders;
 use converse_terminal::console::{Console, OutputStyle};
 use converse_terminal::signals;
 use converse_terminal::view::{Answers, Detail, Style, TerminalView};
@@ -81,17 +80,9 @@ impl Worker<'_> {
         let chosen = catalogue.select(settings.ensembles.as_deref())?;
         console.warn_all(catalogue.lines_for(settings.ensembles.as_deref()));
         let contents = Kept::rolling();
-        let wiring = Wiring {
-            world,
-            context: &console.context,
-            interrupt,
-            deadline: None,
-            contents: &contents,
-            protected: catalogue.protected(),
-            lockfiles: &catalogue.lockfiles(),
-            responders: Responders::default(),
-            http_runtime: None,
-        };
+        let looking = Wiring::looking(world, &console.context, interrupt, &contents);
+        let wiring =
+            Wiring { protected: catalogue.protected(), lockfiles: &catalogue.lockfiles(), ..looking };
         let connected = wiring.connect(&chosen, settings.rules.clone()).await?;
         let ended = match connected.failure_of(&options.ensemble) {
             Some(failure) => Err(failure),

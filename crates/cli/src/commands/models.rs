@@ -12,7 +12,7 @@ use converse_host::model_lists::{Freshness, OfferedModel, offered_models, provid
 use converse_host::settings::Files;
 use converse_host::world::World;
 use converse_terminal::console::Console;
-use converse_terminal::render::models::{UNKNOWN, cells};
+use converse_terminal::render::models::{UNKNOWN, cells, ends};
 use converse_terminal::render::output::{write_json, write_stderr, write_stdout};
 use converse_terminal::render::table::{headed, table};
 
@@ -59,7 +59,7 @@ fn offered(
 fn model_cells(offered: &OfferedModel) -> Vec<String> {
     let mut row = cells(offered);
     row.push(offered.lore.sources().join(", "));
-    row.push(offered.lore.ends().map(|day| format!("ends {day}")).unwrap_or_default());
+    row.push(ends(offered).unwrap_or_default());
     row
 }
 

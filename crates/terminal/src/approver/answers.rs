@@ -64,14 +64,12 @@ impl Choices {
 
     /// The options to a question with this title, from once to always.
     pub(super) fn menu(self, title: String, tool: &str) -> Menu<Answer> {
-        let choice =
-            |letters, label: &str, done, answer| Choice { letters, label: label.to_owned(), done, answer };
         let mut choices = vec![
-            choice("yд", &format!("yes, run {tool}"), Some("yes"), Answer::Yes),
-            choice("nн", "no", Some("no"), Answer::No(None)),
+            Choice::new("yд", format!("yes, run {tool}"), Some("yes"), Answer::Yes),
+            Choice::new("nн", "no", Some("no"), Answer::No(None)),
         ];
-        choices.extend(self.view.then(|| choice("v", "view all", None, Answer::View)));
-        choices.extend(self.edit.then(|| choice("e", "edit the arguments", None, Answer::Edit)));
+        choices.extend(self.view.then(|| Choice::new("v", "view all", None, Answer::View)));
+        choices.extend(self.edit.then(|| Choice::new("e", "edit the arguments", None, Answer::Edit)));
         let offered = FURTHER.iter().filter(|(_, reach)| self.offered.has(*reach));
         choices.extend(offered.map(|(letter, reach)| {
             let label = match reach {
@@ -80,7 +78,7 @@ impl Choices {
                 Reach::Tool => "always, whatever its arguments",
                 Reach::Run => "yes, for the rest of this run",
             };
-            choice(letter, label, Some(label), Answer::Further(*reach))
+            Choice::new(letter, label, Some(label), Answer::Further(*reach))
         }));
         Menu {
             title,
@@ -118,15 +116,13 @@ const SEVERAL_REMINDER: &str = "  please answer y, n, numbers such as 1,3, o or 
 
 /// The options to a question with this title about so many calls.
 pub(super) fn several(title: String, count: usize) -> Menu<Chosen> {
-    let choice =
-        |letters, label: &str, done, answer| Choice { letters, label: label.to_owned(), done, answer };
     Menu {
         title,
         choices: vec![
-            choice("yд", "all of them", Some("all of them"), Chosen::These((0..count).collect())),
-            choice("nн", "none", Some("none"), Chosen::None(None)),
-            choice("o", "one by one", Some("one by one"), Chosen::OneByOne),
-            choice("v", "view all", None, Chosen::View),
+            Choice::new("yд", "all of them", Some("all of them"), Chosen::These((0..count).collect())),
+            Choice::new("nн", "none", Some("none"), Chosen::None(None)),
+            Choice::new("o", "one by one", Some("one by one"), Chosen::OneByOne),
+            Choice::new("v", "view all", None, Chosen::View),
         ],
         hint: hint("1,3 = these; ", "none"),
         legend: format!("{SEVERAL}: "),

@@ -6,10 +6,8 @@ use std::time::{Duration, Instant};
 use converse_editor::{Choosing, Picked};
 use converse_process::has_shell;
 use converse_screen::Live;
-use rustix::process::{Signal as Number, kill_current_process_group};
 use tokio::io::unix::AsyncFd;
-use tokio::signal::unix::Signal;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::TerminalApprover;
 use super::menu::Menu;
@@ -17,13 +15,11 @@ use super::question::flowing;
 use super::reading::{continued, is_continued, read_answer};
 use super::shown::fitted;
 use crate::render::output::write_stderr;
-use crate::signals::{next_of, stops_restored};
+use crate::signals::{next_of, stops_restored, suspends};
 use crate::view::{QuestionKeys, keyboard};
 
 /// How often it is looked whether the terminal has another size.
 const LOOKS: Duration = Duration::from_millis(250);
-/// A program that was asked to stop has stopped after this time, or never will.
-const STOPS_WITHIN: Duration = Duration::from_secs(2);
 
 impl TerminalApprover {
     /// Returns the answer; `None` if nobody gives one. `again`: the options were shown in full before.
@@ -126,12 +122,5 @@ impl TerminalApprover {
         let (look, size) = (self.look(), self.progress.question_size());
         let said = menu.decision(answer, words).map(|line| fitted(&line, &look)).unwrap_or_default();
         write_stderr(&live.paint(&said, &[], &look, size));
-    }
-}
-
-/// Does what Ctrl-Z does in a terminal that gives lines.
-async fn suspends(goes_on: &mut Option<Signal>) {
-    if kill_current_process_group(Number::TSTP).is_ok() {
-        let _ = timeout(STOPS_WITHIN, next_of(goes_on)).await;
     }
 }

@@ -17,6 +17,17 @@ pub(super) struct Choice<A> {
     pub(super) answer: A,
 }
 
+impl<A> Choice<A> {
+    pub(super) fn new(
+        letters: &'static str,
+        label: impl Into<String>,
+        done: Option<&'static str>,
+        answer: A,
+    ) -> Self {
+        Self { letters, label: label.into(), done, answer }
+    }
+}
+
 /// Reads a line.
 pub(super) type Parse<A> = dyn Fn(&str) -> Option<A> + Send + Sync;
 

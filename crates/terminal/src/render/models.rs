@@ -17,6 +17,11 @@ pub fn cells(offered: &OfferedModel) -> Vec<String> {
     ]
 }
 
+/// The day on which the model ends, if it is known.
+pub fn ends(offered: &OfferedModel) -> Option<String> {
+    offered.lore.ends().map(|day| format!("ends {day}"))
+}
+
 /// Input and output, in dollars per million tokens.
 pub fn price(price: &Price) -> String {
     format!("${} in, ${} out", decimal(price.input), decimal(price.output))

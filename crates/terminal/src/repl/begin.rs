@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use converse_config::{SettingsPlan, Theme};
 use converse_editor::{Editor, Inserted, Meaning, Setup};
@@ -282,7 +283,7 @@ impl<'a> Beginning<'a> {
             waiting,
             known,
             prompts_loaded: PromptsLoaded::default(),
-            told_of_key: false,
+            told_of_key: AtomicBool::new(false),
             pictures,
             entry_pictures: Vec::new(),
         };

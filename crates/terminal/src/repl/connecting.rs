@@ -71,17 +71,8 @@ impl<'a> Connecting<'_, 'a> {
         let (protected, lockfiles) = (catalogue.protected().to_vec(), catalogue.lockfiles());
         let (contents, interrupt) = (contents.clone(), interrupt.clone());
         let work = async move {
-            let wiring = Wiring {
-                world,
-                context: &console.context,
-                interrupt: &interrupt,
-                deadline: None,
-                contents: &contents,
-                protected: &protected,
-                lockfiles: &lockfiles,
-                responders,
-                http_runtime: None,
-            };
+            let looking = Wiring::looking(world, &console.context, &interrupt, &contents);
+            let wiring = Wiring { protected: &protected, lockfiles: &lockfiles, responders, ..looking };
             let plans: Vec<&EnsemblePlan> = chosen.iter().collect();
             let own = own.into_iter().collect();
             let connected = wiring.connect_with(&plans, rules, None, own).boxed_local().await?;

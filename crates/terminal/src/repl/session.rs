@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use converse_config::{SettingsPlan, StatusTemplate};
 use converse_editor::{Editor, Prompt, Read};
@@ -31,7 +32,6 @@ use converse_host::options::TurnOptions;
 use converse_host::routes::Wires;
 use converse_host::sampler::Models;
 use converse_host::settings::Settings;
-use converse_host::turn::key_warning;
 use converse_host::wiring::Connected;
 use converse_host::world::World;
 use converse_text::safe_line;
@@ -73,7 +73,7 @@ pub(super) struct ReplSession<'a> {
     pub(super) known: Arc<Mutex<Known>>,
     pub(super) prompts_loaded: PromptsLoaded,
     /// The user heard that a key was said.
-    pub(super) told_of_key: bool,
+    pub(super) told_of_key: AtomicBool,
     pub(super) pictures: Pictures,
     /// Those that the entry names which is being done.
     pub(super) entry_pictures: Vec<Picture>,
@@ -257,21 +257,10 @@ impl ReplSession<'_> {
         }
     }
 
-    /// Text for display and lists is cleaned; the model and the journal get the original text.
-    fn tells_of_key(&mut self, words: &str) {
-        if self.told_of_key {
-            return;
-        }
-        if let Some(told) = key_warning(words, self.conversation.wanted, &self.console.context, self.world) {
-            self.told_of_key = true;
-            self.console.warn(&told);
-        }
-    }
-
     /// Words of the user, with the files that they mention and those that wait. Of what `foreign`, a text of the project,
     /// mentions, only what is in the project is attached.
     pub(super) async fn says(&mut self, words: &str, foreign: Option<&str>) -> Result<(), Failure> {
-        self.tells_of_key(words);
+        self.steering().warn_of_key(words);
         let home = self.world.home();
         let found = mentions::resolve(words, &self.world.cwd, home.as_deref());
         if !found.missing.is_empty() || !found.files.is_empty() {

@@ -42,17 +42,25 @@ pub(super) struct TypedSteering<'a> {
     pub(super) world: &'a World,
     pub(super) is_kept: bool,
     /// The user heard that a key was said.
-    pub(super) told_of_key: AtomicBool,
+    pub(super) told_of_key: &'a AtomicBool,
+}
+
+impl TypedSteering<'_> {
+    /// Warns once if the words contain a key.
+    pub(super) fn warn_of_key(&self, words: &str) {
+        if !self.told_of_key.load(Ordering::Relaxed)
+            && let Some(told) = key_warning(words, self.is_kept, &self.console.context, self.world)
+        {
+            self.told_of_key.store(true, Ordering::Relaxed);
+            self.console.warn(&told);
+        }
+    }
 }
 
 impl Steering for TypedSteering<'_> {
     fn take(&self) -> Option<User> {
         let words = self.view.take_steering()?;
-        if let Some(told) = key_warning(&words, self.is_kept, &self.console.context, self.world)
-            && !self.told_of_key.swap(true, Ordering::Relaxed)
-        {
-            self.console.warn(&told);
-        }
+        self.warn_of_key(&words);
         Some(User::text(words))
     }
 }

@@ -162,13 +162,7 @@ impl ReplSession<'_> {
             cancel: &interrupt.token,
         };
         let deadline = self.settings.limits.deadline.map(|limit| began + limit);
-        let steering = TypedSteering {
-            view: &self.view,
-            console: self.console,
-            world: self.world,
-            is_kept: self.conversation.wanted,
-            told_of_key: self.told_of_key.into(),
-        };
+        let steering = self.steering();
         let conversing = self.conversing(interrupt, deadline).sink(&meter).steering(&steering);
         let mut conversation = conversing.resume(history);
         let ended = match said {
@@ -179,7 +173,6 @@ impl ReplSession<'_> {
             Err(failure) => Err(failure),
         };
         let history = conversation.into_history();
-        self.told_of_key = steering.told_of_key.into_inner();
         self.conversation.go_on(history);
         // A session that cannot be written is worse than any other way to end.
         self.conversation.settled().and(ended)
@@ -200,6 +193,16 @@ impl ReplSession<'_> {
             .sink(&self.tally)
             .sink(&self.conversation.ran)
             .sink(self.view.as_ref())
+    }
+
+    pub(super) fn steering(&self) -> TypedSteering<'_> {
+        TypedSteering {
+            view: &self.view,
+            console: self.console,
+            world: self.world,
+            is_kept: self.conversation.wanted,
+            told_of_key: &self.told_of_key,
+        }
     }
 
     pub(super) fn approver(&self) -> TerminalApprover {

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use converse_host::runtime::runtime;
 use converse_process::has_shell;
-use rustix::process::{Signal as Number, getpid, kill_process};
+use rustix::process::{Signal as Number, getpid, kill_current_process_group, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
-use super::Hooks;
+use super::{Hooks, next_of};
 use crate::view::release_question;
 
 /// A program that was asked to stop has stopped after this time, or never will.
@@ -46,6 +46,13 @@ pub(crate) fn stops_restored() {
             }
         });
     });
+}
+
+/// Does what Ctrl-Z does in a terminal that gives lines. `goes_on` hears when the program continues.
+pub(crate) async fn suspends(goes_on: &mut Option<Signal>) {
+    if kill_current_process_group(Number::TSTP).is_ok() {
+        let _ = timeout(STOPS_WITHIN, next_of(goes_on)).await;
+    }
 }
 
 /// Stops the program; is over when that goes on.

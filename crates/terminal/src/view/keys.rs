@@ -3,8 +3,8 @@
 use converse_editor::{Draft, Meaning};
 use converse_ensemble::{Mode, ModeSwitch};
 use converse_screen::{Line, Tone};
-use converse_text::shorten::within_columns;
-use converse_text::{clusters, safe_line, width};
+use converse_text::shorten::{end_within_columns, within_columns};
+use converse_text::{safe_line, width};
 
 use super::frame::Frame;
 use super::{State, TerminalView};
@@ -149,13 +149,7 @@ fn start_of(text: &str, columns: usize) -> &str {
 pub(crate) fn end_of(text: &str, columns: usize) -> String {
     let from = text.char_indices().rev().nth(columns).map_or(0, |(at, _)| at);
     let text = safe_line(text.get(from..).unwrap_or_default(), usize::MAX);
-    let mut surplus = width(&text).saturating_sub(columns);
-    let hides = |(_, width): &(&str, usize)| {
-        let is_hidden = surplus > 0;
-        surplus = surplus.saturating_sub(*width);
-        is_hidden
-    };
-    clusters(&text, usize::MAX).skip_while(hides).map(|(cluster, _)| cluster).collect()
+    end_within_columns(&text, columns, "").into_owned()
 }
 
 #[cfg(test)]

@@ -214,17 +214,8 @@ impl<'a> AskRun<'a> {
         let lockfiles = &catalogue.lockfiles();
         let sampler = Some(Arc::clone(&self.models) as Arc<dyn Sampler>);
         let responders = Responders { elicitor: somebody(console), sampler, ..Responders::default() };
-        let wiring = Wiring {
-            world,
-            context: &console.context,
-            interrupt,
-            deadline,
-            contents,
-            protected,
-            lockfiles,
-            responders,
-            http_runtime: None,
-        };
+        let looking = Wiring::looking(world, &console.context, interrupt, contents);
+        let wiring = Wiring { deadline, protected, lockfiles, responders, ..looking };
         let own = skills(found, &console.context.redactor).into_iter().collect();
         let (rules, shared) = (settings.rules.clone(), self.shared.as_ref());
         let connected = wiring.connect_with(&chosen, rules, shared, own).await?;

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::breaking::{goes_on, stalls, yes};
 use super::person::{Key, Kind, Person};
 use super::talking;
-use super::tools::WAITING;
+use super::tools::{WAITING, at_with_waiting, with_waiting};
 use crate::body::{calls, text};
 use crate::env::TestEnv;
 use crate::provider::{Line, Provider};
@@ -71,9 +71,7 @@ fn messages_that_are_sent_meanwhile_are_answered_one_after_the_other() {
     let answers = ["It is there.", "I see.", "Good."].map(|answer| Line::from(text(answer)));
     let provider = Provider::chat([Line::from(waits)].into_iter().chain(answers));
     let env = provider.env(TestEnv::new());
-    env.write("tools/wait.toml", WAITING);
-    let tools = env.path("tools").display().to_string();
-    let mut person = Person::runs(&env, &["-m", provider.model(), "--ensembles", &tools, "-e", "wait"]);
+    let mut person = with_waiting(&provider, &env, &[]);
     person.says("wait for it");
     person.until("a running line", |person| person.screen().contains("wait.for name=\"one\""));
     person.types("secnd\x7f\x7fond\rthi");
@@ -94,11 +92,8 @@ fn queued_messages_are_edited_and_removed() {
     let answers = ["It is there.", "I see.", "Good."].map(|answer| Line::from(text(answer)));
     let provider = Provider::chat([Line::from(waits)].into_iter().chain(answers));
     let env = provider.env(TestEnv::new());
-    env.write("tools/wait.toml", WAITING);
-    let tools = env.path("tools").display().to_string();
     let narrow = Kind { columns: 40, ..Kind::default() };
-    let args = ["-m", provider.model(), "--ensembles", &tools, "-e", "wait"];
-    let mut person = Person::at(narrow, &env, &args);
+    let mut person = at_with_waiting(narrow, &provider, &env, &[]);
     person.says("wait for it");
     person.until("a running line", |person| person.screen().contains("wait.for name=\"one\""));
     for message in ["frist", "second", "third"] {

@@ -2,9 +2,9 @@
 
 use super::person::{Key, Person};
 use super::talking;
-use crate::body::text;
+use super::typing::answers;
 use crate::env::TestEnv;
-use crate::provider::{Line, Provider};
+use crate::provider::Provider;
 
 fn project(provider: &Provider) -> TestEnv {
     let env = provider.env(TestEnv::new());
@@ -15,10 +15,6 @@ fn project(provider: &Provider) -> TestEnv {
     }
     env.write("work/.gitignore", "target/\n");
     env
-}
-
-fn answers(count: usize) -> Provider {
-    Provider::chat((0..count).map(|_| Line::from(text("I see."))))
 }
 
 /// The rows below the line.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::looks::{is_screen, is_screen_from};
-use super::person::{Key, Person};
+use super::person::{Key, Kind, Person};
 use crate::body::{calls, text};
 use crate::env::TestEnv;
 use crate::provider::{Line, Provider};
@@ -13,9 +13,14 @@ pub(super) const WAITING: &str = "[ensemble]\nname = \"wait\"\ndescription = \"x
 
 /// A person whose model may call [`WAITING`] and these other tools.
 pub(super) fn with_waiting(provider: &Provider, env: &TestEnv, others: &[&str]) -> Person {
+    at_with_waiting(Kind::default(), provider, env, others)
+}
+
+/// The same, at another terminal.
+pub(super) fn at_with_waiting(kind: Kind, provider: &Provider, env: &TestEnv, others: &[&str]) -> Person {
     env.write("tools/wait.toml", WAITING);
     let tools = env.path("tools").display().to_string();
-    Person::runs(env, &[&["-m", provider.model(), "--ensembles", &tools, "-e", "wait"], others].concat())
+    Person::at(kind, env, &[&["-m", provider.model(), "--ensembles", &tools, "-e", "wait"], others].concat())
 }
 
 #[test]

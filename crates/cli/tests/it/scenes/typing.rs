@@ -8,7 +8,7 @@ use crate::env::TestEnv;
 use crate::provider::{Line, Provider};
 use serde_json::json;
 
-fn answers(count: usize) -> Provider {
+pub(super) fn answers(count: usize) -> Provider {
     Provider::chat((0..count).map(|_| Line::from(text("I see."))))
 }
 

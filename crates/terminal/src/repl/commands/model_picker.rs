@@ -9,7 +9,7 @@ use converse_provider::ListedModel;
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 
-use crate::render::models::cells;
+use crate::render::models::{cells, ends};
 use crate::repl::session::ReplSession;
 use crate::repl::turn::with_stop_notice;
 use converse_host::failure::Failure;
@@ -215,10 +215,6 @@ fn without_list(providers: &[&str]) -> Option<String> {
         more => format!(" and {more} more"),
     };
     Some(format!("no model list of {shown}{more}: `converse models list {first}` says why"))
-}
-
-fn ends(offered: &OfferedModel) -> Option<String> {
-    offered.lore.ends().map(|day| format!("ends {day}"))
 }
 
 /// The choices whose id has all of the words.
