@@ -2,15 +2,39 @@
 //!
 //! [`crate::stdio`] passes results on as the text received. The protocol library decodes some into the first of its types
 //! that matches; those are serialised again, so that there is one parser for both.
+//!
+//! A long text is passed on in pieces, because the library copies the longest string of a message several times.
 
 use rmcp::model::{CustomResult, ServerResult};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+/// Bytes of a piece of a result.
+const PIECE: usize = 64 * 1024;
+
+/// Returns a result that [`text`] turns back into its text.
+pub(crate) fn result(mut text: &str) -> ServerResult {
+    if text.len() <= PIECE {
+        return ServerResult::CustomResult(CustomResult(Value::String(text.to_owned())));
+    }
+    let mut pieces = Vec::with_capacity(text.len() / PIECE + 2);
+    while !text.is_empty() {
+        let (piece, rest) = text.split_at(text.floor_char_boundary(PIECE));
+        pieces.push(Value::String(piece.to_owned()));
+        text = rest;
+    }
+    ServerResult::CustomResult(CustomResult(Value::Array(pieces)))
+}
+
 pub(crate) fn text(result: ServerResult) -> String {
     match result {
         ServerResult::CustomResult(CustomResult(Value::String(text))) => text,
+        ServerResult::CustomResult(CustomResult(Value::Array(pieces))) => {
+            let mut text = String::with_capacity(pieces.iter().filter_map(Value::as_str).map(str::len).sum());
+            pieces.iter().filter_map(Value::as_str).for_each(|piece| text.push_str(piece));
+            text
+        }
         // The library's types have only string keys and finite numbers, so this cannot fail.
         result => serde_json::to_string(&result).unwrap_or_default(),
     }
@@ -62,6 +86,8 @@ impl<'de, T: Deserialize<'de>, const N: usize> Deserialize<'de> for First<T, N> 
 
 #[cfg(test)]
 mod tests {
+    use rmcp::model::{RequestId, ServerJsonRpcMessage};
+
     use super::*;
 
     #[test]
@@ -76,8 +102,14 @@ mod tests {
 
     #[test]
     fn results_become_text() {
-        let raw = ServerResult::CustomResult(CustomResult(Value::String("{\"a\": 1}".into())));
-        assert_eq!(text(raw), "{\"a\": 1}");
+        let long = format!("{{\"a\": \"{}\"}}", "\u{e9}x\u{1f600}".repeat(PIECE));
+        for whole in ["{\"a\": 1}", &long] {
+            let message = ServerJsonRpcMessage::response(result(whole), RequestId::Number(1));
+            let json = serde_json::to_string(&message).unwrap();
+            let read = serde_json::from_str::<ServerJsonRpcMessage>(&json).unwrap();
+            let ServerJsonRpcMessage::Response(read) = read else { panic!("{read:?}") };
+            assert!(text(read.result) == whole, "{} bytes", whole.len());
+        }
         let decoded = ServerResult::CustomResult(CustomResult(serde_json::json!({ "a": 1 })));
         assert_eq!(text(decoded), "{\"a\":1}");
     }

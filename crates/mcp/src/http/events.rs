@@ -8,6 +8,8 @@ use memchr::memchr2;
 /// Bytes of one event.
 pub(super) const MAX_EVENT: usize = 16 * 1024 * 1024;
 const MAX_ID: usize = 4096;
+/// Bytes of a buffer that is worth an allocation of its own.
+const LARGE: usize = 1024 * 1024;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -47,7 +49,7 @@ impl Parser {
             if self.event.data.len() + self.line.len() + piece.len() > MAX_EVENT {
                 return Err(TooLong);
             }
-            self.line.extend_from_slice(piece);
+            append(&mut self.line, piece, MAX_EVENT);
             let Some((last, rest)) = rest.split_first() else { return Ok(()) };
             self.after_cr = *last == b'\r';
             bytes = rest;
@@ -96,6 +98,16 @@ impl Parser {
     }
 }
 
+/// Appends to a buffer of at most `most` bytes. A large one gets all its room at once: room that is not written to takes no
+/// memory, and growing by copies takes it twice.
+pub(super) fn append(buffer: &mut Vec<u8>, piece: &[u8], most: usize) {
+    let length = buffer.len() + piece.len();
+    if length > buffer.capacity() && length > LARGE {
+        buffer.reserve_exact(most.max(length) - buffer.len());
+    }
+    buffer.extend_from_slice(piece);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,6 +134,20 @@ mod tests {
             }
             assert_eq!(events, wanted, "in pieces of {size}");
         }
+    }
+
+    #[test]
+    fn a_large_buffer_gets_its_room_once() {
+        let mut buffer = Vec::new();
+        append(&mut buffer, &[b'x'; 1000], MAX_EVENT);
+        assert!(buffer.capacity() < LARGE);
+        append(&mut buffer, &vec![b'x'; LARGE], MAX_EVENT);
+        let room = buffer.as_ptr();
+        for _ in 1..MAX_EVENT / LARGE - 1 {
+            append(&mut buffer, &vec![b'x'; LARGE], MAX_EVENT);
+        }
+        assert_eq!((buffer.as_ptr(), buffer.capacity()), (room, MAX_EVENT));
+        assert_eq!(buffer.len(), MAX_EVENT - LARGE + 1000);
     }
 
     #[test]

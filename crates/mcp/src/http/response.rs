@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::client::{Inner, Kind, SentMessage, retry_after};
 use super::error::{ClientError, HttpError};
+use super::events::append;
 use super::stream;
 use crate::sanitize;
 
@@ -171,7 +172,7 @@ async fn body(response: &mut Response, most: usize) -> Result<Option<Vec<u8>>, C
         if body.len() + chunk.len() > most {
             return Ok(None);
         }
-        body.extend_from_slice(&chunk);
+        append(&mut body, &chunk, most);
     }
     Ok(Some(body))
 }

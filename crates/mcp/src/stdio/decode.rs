@@ -8,15 +8,15 @@ use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomRequest, CustomResult, DiscoverResult,
-    ErrorCode, ErrorData, InitializeResult, JsonRpcRequest, RequestId, ServerJsonRpcMessage, ServerRequest,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomRequest, DiscoverResult, ErrorCode,
+    ErrorData, InitializeResult, JsonRpcRequest, RequestId, ServerJsonRpcMessage, ServerRequest,
     ServerResult,
 };
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::raw::First;
+use crate::raw::{self, First};
 use crate::sanitize;
 
 /// Messages in one line. Version 2025-03-26 allowed batches.
@@ -154,9 +154,7 @@ impl Decoder {
             return Some(unreadable(format!("more than {MAX_HANDSHAKE} bytes"), id));
         }
         let result = match awaited {
-            Awaited::Text => {
-                Ok(ServerResult::CustomResult(CustomResult(Value::String(result.get().to_owned()))))
-            }
+            Awaited::Text => Ok(raw::result(result.get())),
             Awaited::Initialize => {
                 serde_json::from_str::<InitializeResult>(result.get()).map(ServerResult::InitializeResult)
             }
