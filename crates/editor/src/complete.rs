@@ -67,4 +67,6 @@ pub enum Nature {
     File,
     /// The mark of a picture, which one key removes as a whole.
     Picture,
+    /// That of a long paste, which one key removes as a whole too.
+    Paste,
 }

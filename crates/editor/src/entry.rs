@@ -8,6 +8,7 @@ use converse_text::clusters;
 use parking_lot::Mutex;
 
 use crate::Safe;
+use crate::folds::Folds;
 use crate::room::{Before, Drawing};
 
 /// Opens and closes a block.
@@ -16,8 +17,8 @@ pub const FENCE: &str = "\"\"\"";
 /// Shown for a tab in the line, for the editor counts columns and a tab has no fixed number of them.
 pub(crate) const TAB: char = '␉';
 
-/// Behind the backslash of an escape that stands for a character. It has no shape.
-const MARK: char = '\u{fe01}';
+/// Behind the backslash of an escape that stands for a character, and at the end of the mark of a paste. It has no shape.
+pub(crate) const MARK: char = '\u{fe01}';
 
 /// Begins an escape that stands for a character. A text that holds the mark itself is shown with an escape for it, so that
 /// no text can be written that is read as another.
@@ -25,7 +26,7 @@ const STANDS: &str = "\\\u{fe01}";
 
 /// What is known of the entry that is being typed, besides its text.
 #[derive(Debug, Default)]
-pub(crate) struct Typing(Mutex<State>);
+pub(crate) struct Typing(Mutex<State>, Folds);
 
 #[derive(Debug, Default, Clone)]
 struct State {
@@ -60,6 +61,8 @@ struct State {
     has_new: bool,
     /// More keys came at once with the last Enter, or with the last key of a command.
     follows: bool,
+    /// What was put into the line since it was drawn may begin a command.
+    may_act: bool,
 }
 
 impl Typing {
@@ -67,6 +70,41 @@ impl Typing {
         let mut state = self.0.lock();
         // What was cut can be put into a later entry.
         *state = State { has_cut: state.has_cut, follows: state.follows, ..State::default() };
+        self.1.forget_oldest();
+    }
+
+    /// The long pastes that stand in lines as marks.
+    pub(crate) fn folds(&self) -> &Folds {
+        &self.1
+    }
+
+    /// A long paste is put into the line, which is shown so. Returns the mark that stands for it; none where the line begins
+    /// like a command, for what it does is seen, and none if the text is not for this line.
+    pub(crate) fn folded(&self, shown: &str) -> Option<String> {
+        let paste = written(shown);
+        let mut state = self.0.lock();
+        let is_line = state.behind.is_none() && !state.searches;
+        if !is_line || state.may_act || is_like_command(&state.line.0) {
+            return None;
+        }
+        let mark = self.1.fold(&paste)?;
+        state.pastes.push(paste);
+        Some(mark)
+    }
+
+    /// The paste whose mark is before the cursor of the line that is known, and the number of characters of the mark.
+    pub(crate) fn unfolds(&self) -> Option<(usize, String)> {
+        let state = self.0.lock();
+        let (line, cursor) = &state.line;
+        let (from, to) = self.1.marks(line).into_iter().find(|(_, to)| to == cursor)?;
+        let mark = line.get(from..to)?;
+        let text = self.1.unfolded(mark, str::to_owned, str::to_owned);
+        Some((clusters(mark, usize::MAX).count(), text))
+    }
+
+    /// Returns whether a command would run that is not seen as a whole.
+    pub(crate) fn hides(&self, line: &str) -> bool {
+        !line.contains('\n') && !self.1.marks(line).is_empty()
     }
 
     /// The line as it is now. `acts`: it would do more than send words. `has_more`: more keys have come.
@@ -74,6 +112,7 @@ impl Typing {
         let mut state = self.0.lock();
         (state.line, state.is_current) = ((line.to_owned(), cursor), true);
         (state.has_new, state.follows) = (false, (state.follows || acts) && has_more());
+        state.may_act = false;
         (state.has_text, state.searches) = (!line.is_empty(), false);
         state.was_used |= state.has_text;
     }
@@ -83,17 +122,27 @@ impl Typing {
         std::mem::take(&mut self.0.lock().is_current)
     }
 
+    /// The line that is known.
+    pub(crate) fn line(&self) -> String {
+        self.0.lock().line.0.clone()
+    }
+
     /// A key removes what is before the cursor of the line that is known, or behind it. Returns the number of characters:
-    /// several if one of the stretches of bytes ends there, which are removed as a whole.
+    /// several if one of the stretches of bytes ends there, which are removed as a whole. A word may have spaces beside it.
     pub(crate) fn removes(
         &self,
         is_before: bool,
+        is_word: bool,
         wholes: impl Fn(&str) -> Vec<(usize, usize)>,
     ) -> Option<usize> {
         let mut state = self.0.lock();
         let (line, cursor) = &mut state.line;
-        let is_at = |(from, to): &(usize, usize)| *cursor == if is_before { *to } else { *from };
+        let is_at = |(from, to): &(usize, usize)| {
+            let between = if is_before { line.get(*to..*cursor) } else { line.get(*cursor..*from) };
+            between.is_some_and(|between| between.is_empty() || (is_word && between.trim().is_empty()))
+        };
         let (from, to) = wholes(line).into_iter().find(is_at)?;
+        let (from, to) = if is_before { (from, *cursor) } else { (*cursor, to) };
         let count = clusters(line.get(from..to)?, usize::MAX).count();
         line.replace_range(from..to, "");
         *cursor = from;
@@ -185,6 +234,7 @@ impl Typing {
         if let Some(behind) = &mut state.behind {
             return behind.push_str(text);
         }
+        state.may_act |= is_like_command(text);
         state.has_text |= !text.is_empty();
         state.was_used |= state.has_text;
         state.is_pasted |= is_pasted && text.contains('\n');
@@ -263,13 +313,18 @@ impl Typing {
 
     /// What is meant by the text.
     pub(crate) fn meant(&self, text: &str) -> String {
-        written(&unfenced(&self.joined(text)))
+        self.1.unfolded(&unfenced(&self.joined(text)), str::to_owned, written)
     }
 }
 
 /// Returns whether the line has the character only for what stands for another.
 pub fn is_reserved(c: char) -> bool {
     matches!(c, TAB | MARK)
+}
+
+/// Returns whether the text begins like a command.
+pub(crate) fn is_like_command(text: &str) -> bool {
+    text.trim_start().starts_with(['/', '!'])
 }
 
 /// Returns the text as a paste, if it has several lines.
@@ -475,12 +530,68 @@ mod tests {
             let at = |whole: &str| line.find(whole).map(|from| (from, from + whole.len()));
             ["[a é]", "[b]"].into_iter().filter_map(at).collect::<Vec<_>>()
         };
-        assert_eq!(typing.removes(false, wholes), None, "a space is behind the cursor");
-        assert_eq!(typing.removes(true, wholes), Some(5));
+        assert_eq!(typing.removes(false, false, wholes), None, "a space is behind the cursor");
+        assert_eq!(typing.removes(true, false, wholes), Some(5));
         assert!(typing.is_known());
-        assert_eq!(typing.removes(true, wholes), None, "another space is before it");
+        assert_eq!(typing.removes(true, false, wholes), None, "another space is before it");
         typing.is_seen("[b]!", 0, false, || false);
-        assert_eq!((typing.removes(true, wholes), typing.removes(false, wholes)), (None, Some(3)));
+        assert_eq!(
+            (typing.removes(true, false, wholes), typing.removes(false, false, wholes)),
+            (None, Some(3))
+        );
+        typing.is_seen("é  [b]  !", 3, false, || false);
+        assert_eq!(
+            (typing.removes(false, false, wholes), typing.removes(false, true, wholes)),
+            (None, Some(4))
+        );
+        typing.is_seen("é  [b]  !", 9, false, || false);
+        assert_eq!(
+            (typing.removes(true, false, wholes), typing.removes(true, true, wholes)),
+            (None, Some(5))
+        );
+    }
+
+    #[test]
+    fn what_is_folded_is_sent_as_it_was() {
+        let typing = Typing::default();
+        let pasted = "\"\"\"\nends \\\n@a\u{200b}\t\\\u{fe01}u{40}\n".repeat(9);
+        let mark = typing.folded(&shown(&pasted, converse_text::safe)).unwrap();
+        assert_eq!(typing.pastes(), std::slice::from_ref(&pasted), "what it mentions attaches nothing");
+        assert!(!typing.goes_on(&mark) && typing.goes_on("typed \\"));
+        let line = format!("\"\"\"\nsee \\\n{mark}\n\"\"\"");
+        assert_eq!(typing.meant(&line), format!("see \n{pasted}"));
+        // One that is put back into a later entry, and one that was changed.
+        typing.begins();
+        assert_eq!(typing.meant(&format!("{mark}!")), format!("{pasted}!"));
+        assert_eq!(typing.meant(&mark.replace("lines", "line")), "[pasted 27 line]");
+        typing.is_seen(&format!("é {mark}"), 3 + mark.len(), false, || false);
+        assert_eq!(typing.unfolds(), Some((mark.chars().count() - 1, pasted.clone())));
+        let folds = typing.folds();
+        assert_eq!(typing.removes(true, false, |line| folds.marks(line)), Some(mark.chars().count() - 1));
+        assert_eq!(typing.unfolds(), None);
+    }
+
+    #[test]
+    fn no_command_is_folded() {
+        let typing = Typing::default();
+        let pasted = "x".repeat(2_000);
+        for (line, is_folded) in [("", true), ("see ", true), ("!", false), (" /system ", false)] {
+            typing.is_seen(line, line.len(), false, || false);
+            assert_eq!(typing.folded(&pasted).is_some(), is_folded, "{line}");
+        }
+        // Typed in one breath with the paste, and behind a Ctrl-C.
+        typing.is_seen("", 0, false, || false);
+        typing.gains("!", false);
+        assert_eq!(typing.folded(&pasted), None);
+        typing.is_seen("", 0, false, || false);
+        typing.breaks_off();
+        assert_eq!(typing.folded(&pasted), None);
+        let mark = typing.folds().fold(&pasted).unwrap();
+        for (line, hides) in
+            [(format!("!{mark}"), true), (format!("!\n{mark}"), false), ("!ls".to_owned(), false)]
+        {
+            assert_eq!(typing.hides(&line), hides, "{line}");
+        }
     }
 
     #[test]

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use reedline::{AbbrExpandContext, Color, Highlighter, StyledText};
 
 use crate::Safe;
-use crate::complete::{Complete, Nature};
+use crate::complete::{Complete, Mark, Nature};
 use crate::entry::Typing;
 use crate::terminal::has_more_keys;
 use crate::tones::Tones;
 
-/// Longer entries are pasted text: nothing in them is looked at.
-pub(crate) const LONGEST: usize = 4096;
+/// Longer entries are pasted text: nothing in them is looked at but the marks of pastes.
+const LONGEST: usize = 4096;
 
 pub(crate) struct Colours {
     pub(crate) complete: Arc<dyn Complete>,
@@ -27,13 +27,12 @@ impl Highlighter for Colours {
         self.typing.is_seen(line, cursor, (self.acts)(line), has_more_keys);
         let mut text = StyledText::new();
         text.push((Default::default(), replaced(line, self.safe).into_owned()));
-        let marks = if line.len() > LONGEST { Vec::new() } else { self.complete.marks(line) };
-        for mark in marks {
+        for mark in marks(&*self.complete, &self.typing, line) {
             let style = match mark.nature {
                 Nature::Command => self.tones.accent.normal(),
                 Nature::Unknown => self.tones.wrong.normal(),
                 Nature::File => Color::Default.underline(),
-                Nature::Picture => self.tones.good.normal(),
+                Nature::Picture | Nature::Paste => self.tones.good.normal(),
             };
             text.style_range(mark.from, mark.to, style);
         }
@@ -44,6 +43,14 @@ impl Highlighter for Colours {
     fn should_expand_abbr(&self, _: &str, _: usize, _: AbbrExpandContext) -> bool {
         false
     }
+}
+
+/// What in the line is more than text.
+pub(crate) fn marks(complete: &dyn Complete, typing: &Typing, line: &str) -> Vec<Mark> {
+    let mut marks = if line.len() > LONGEST { Vec::new() } else { complete.marks(line) };
+    let pastes = typing.folds().marks(line).into_iter();
+    marks.extend(pastes.map(|(from, to)| Mark { from, to, nature: Nature::Paste }));
+    marks
 }
 
 /// Nothing that could act gets into the line; should it all the same, another character of as many bytes stands for it,

@@ -115,7 +115,9 @@ fn unkept(why: &'static str) -> ReedlineError {
 
 impl History for Kept {
     fn save(&mut self, item: HistoryItem) -> Result<HistoryItem> {
-        let command_line = (self.clean)(&self.typing.joined(&item.command_line));
+        let joined = self.typing.joined(&item.command_line);
+        let whole = self.typing.folds().unfolded(&joined, |paste| shown(paste, self.safe), str::to_owned);
+        let command_line = (self.clean)(&whole);
         if command_line.len() > LONGEST {
             return Err(unkept("the entry is too long"));
         }
@@ -239,6 +241,16 @@ mod tests {
         kept.save(HistoryItem::from_command_line(&line)).unwrap();
         kept.sync().unwrap();
         assert_eq!(entries(&opened(&path).0), [line]);
+    }
+
+    #[test]
+    fn folded_pastes_are_kept_whole() {
+        let home = tempfile::tempdir().unwrap();
+        let (mut kept, _) = opened(&home.path().join("history"));
+        let pasted = "one \x1b\tline\n".repeat(20);
+        let mark = kept.typing.folded(&shown(&pasted, no_escapes)).unwrap();
+        kept.save(HistoryItem::from_command_line(format!("see {mark}"))).unwrap();
+        assert_eq!(entries(&kept), [shown(&format!("see {pasted}"), no_escapes)]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::background::LateReply;
 use crate::complete::Nature;
 use crate::entry::{Typing, shown};
 use crate::finder::FINDER;
-use crate::highlight::LONGEST;
+use crate::highlight::marks;
 use crate::menu::MENU;
 
 /// What the editor is asked to do that reedline does not.
@@ -92,7 +92,7 @@ impl Guarded {
         }
     }
 
-    /// The commands that remove the mark of a picture beside the cursor, if this would remove a part of it.
+    /// The commands that remove the mark of a picture or paste beside the cursor, if this would remove a part of it.
     fn of_whole(&self, command: &EditCommand) -> Option<Vec<EditCommand>> {
         let (is_before, each) = match command {
             EditCommand::Backspace | EditCommand::BackspaceWord | EditCommand::CutWordLeft => {
@@ -103,15 +103,13 @@ impl Guarded {
             }
             _ => return None,
         };
-        let marks = |line: &str| {
-            let marks = if line.len() > LONGEST { Vec::new() } else { self.setup.complete.marks(line) };
-            marks
-                .into_iter()
-                .filter(|mark| mark.nature == Nature::Picture)
-                .map(|mark| (mark.from, mark.to))
-                .collect()
-        };
-        let count = self.is_known.then(|| self.typing.removes(is_before, marks)).flatten()?;
+        // They are looked for before the state of the line is locked.
+        let line = self.is_known.then(|| self.typing.line())?;
+        let wholes = marks(&*self.setup.complete, &self.typing, &line).into_iter();
+        let wholes = wholes.filter(|mark| matches!(mark.nature, Nature::Picture | Nature::Paste));
+        let wholes: Vec<_> = wholes.map(|mark| (mark.from, mark.to)).collect();
+        let is_word = !matches!(command, EditCommand::Backspace | EditCommand::Delete);
+        let count = self.typing.removes(is_before, is_word, |_| wholes.clone())?;
         Some(vec![each; count])
     }
 
@@ -135,6 +133,10 @@ impl Guarded {
             }
         };
         let kept = shown(&text, self.setup.safe);
+        if is_pasted && let Some(mark) = self.typing.folded(&kept) {
+            self.typing.gains(&mark, false);
+            return EditCommand::InsertString(mark);
+        }
         if is_pasted {
             self.typing.pastes_in(&kept);
         }
@@ -144,6 +146,17 @@ impl Guarded {
             command if kept == text => command,
             _ => EditCommand::InsertString(kept),
         }
+    }
+
+    /// What Tab does behind the mark of a paste: the paste comes into its place.
+    fn unfolding(&self) -> Option<ReedlineEvent> {
+        let (count, text) = self.is_known.then(|| self.typing.unfolds()).flatten()?;
+        let text = shown(&text, self.setup.safe);
+        // Backslashes at its line ends are its own.
+        self.typing.gains(&text, true);
+        let mut commands = vec![EditCommand::Backspace; count];
+        commands.push(EditCommand::InsertString(text));
+        Some(ReedlineEvent::Edit(commands))
     }
 
     /// Those within others too: vi makes one event of several.
@@ -206,6 +219,7 @@ impl Guarded {
                 ReedlineEvent::None
             }
             event if was_chord && event == line_end() => host(EDIT),
+            event if event == complete() => self.unfolding().unwrap_or(event),
             event => self.guarded_event(event),
         }
     }
@@ -215,9 +229,15 @@ impl EditMode for Guarded {
     fn parse_event(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
         let event = Event::from(event);
         let (is_late, held) = self.late.takes(&event);
+        let is_resize = matches!(event, Event::Resize(..));
         let Some(event) = (!is_late).then_some(event).and_then(|event| event.try_into().ok()) else {
             return ReedlineEvent::None;
         };
+        // A resize that comes in one batch with a key changes nothing of the line.
+        if !is_resize {
+            self.is_known = self.typing.is_known() && held.is_empty();
+            self.searches &= !self.is_known;
+        }
         if held.is_empty() {
             return self.understood(event);
         }
@@ -232,8 +252,6 @@ impl EditMode for Guarded {
 
 impl Guarded {
     fn understood(&mut self, event: ReedlineRawEvent) -> ReedlineEvent {
-        self.is_known = self.typing.is_known();
-        self.searches &= !self.is_known;
         let event = self.parsed(event);
         match self.with_finder(event) {
             ReedlineEvent::Resize(columns, rows) => {
@@ -275,10 +293,13 @@ fn line_end() -> ReedlineEvent {
     ReedlineEvent::UntilFound(vec![ReedlineEvent::HistoryHintComplete, ReedlineEvent::Edit(vec![end])])
 }
 
+/// What Tab does by itself.
+fn complete() -> ReedlineEvent {
+    ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext])
+}
+
 fn with_ours(mut keys: Keybindings) -> Keybindings {
     let newline = || ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
-    let complete =
-        ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext]);
     let control = [
         ('j', newline()),
         ('e', line_end()),
@@ -295,8 +316,81 @@ fn with_ours(mut keys: Keybindings) -> Keybindings {
     keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, newline());
     // Alt-Enter of before the line was read: the terminal has made a line break of its Enter.
     keys.add_binding(KeyModifiers::ALT | KeyModifiers::CONTROL, KeyCode::Char('j'), newline());
-    keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, complete);
+    keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, complete());
     let back = ReedlineEvent::UntilFound(vec![ReedlineEvent::MenuPrevious, host(SWITCH)]);
     keys.add_binding(KeyModifiers::SHIFT, KeyCode::BackTab, ReedlineEvent::Multiple(vec![back]));
     keys
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use crossterm::event::KeyEvent;
+
+    use super::*;
+    use crate::complete::{Complete, Suggestion};
+    use crate::{Inserted, Meaning};
+
+    struct Nothing;
+
+    impl Complete for Nothing {
+        fn complete(&self, _: &str, _: usize) -> Vec<Suggestion> {
+            Vec::new()
+        }
+
+        fn hint(&self, _: &str) -> Option<String> {
+            None
+        }
+    }
+
+    fn guarded() -> Guarded {
+        let setup = Setup {
+            history: None,
+            vi: false,
+            colour: false,
+            light: false,
+            asks_background: false,
+            plain: false,
+            ascii: false,
+            editor: None,
+            scratch: "scratch".into(),
+            can_stop: || false,
+            asks: Arc::new(|| {}),
+            switch: Arc::new(|| {}),
+            status: Arc::new(String::new),
+            complete: Arc::new(Nothing),
+            meaning: Meaning::default(),
+            inserted: Inserted::default(),
+            safe: |text| Cow::Borrowed(text),
+            clean: Arc::new(str::to_owned),
+        };
+        Guarded::new(Arc::new(setup), Arc::default())
+    }
+
+    fn raw(event: Event) -> ReedlineRawEvent {
+        event.try_into().ok().unwrap()
+    }
+
+    #[test]
+    fn a_key_acts_on_the_line_as_it_was_drawn() {
+        let tab = || raw(Event::Key(KeyEvent::new(KeyCode::Tab, KeyModifiers::NONE)));
+        for (first, expands) in [
+            (None, true),
+            (Some(Event::Resize(60, 24)), true),
+            (Some(Event::Key(KeyEvent::new(KeyCode::Char('x'), KeyModifiers::NONE))), false),
+        ] {
+            let mut keys = guarded();
+            let pasted = "line\n".repeat(20);
+            let mark = keys.typing.folded(&pasted).unwrap();
+            keys.typing.is_seen(&mark, mark.len(), false, || false);
+            first.clone().map(|event| keys.parse_event(raw(event)));
+            let edits = keys.parse_event(tab());
+            let is_expanded = matches!(
+                &edits,
+                ReedlineEvent::Edit(edits) if edits.last() == Some(&EditCommand::InsertString(pasted.clone()))
+            );
+            assert_eq!(is_expanded, expands, "{first:?}: {edits:?}");
+        }
+    }
 }

@@ -24,6 +24,7 @@ mod complete;
 mod entry;
 mod finder;
 mod focus;
+mod folds;
 mod handover;
 mod highlight;
 mod hints;

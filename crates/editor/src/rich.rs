@@ -75,9 +75,10 @@ impl Rich {
             above,
             tones: Tones::on(self.setup.light),
         };
-        self.begins(line, before.map_or("", |before| &before.text));
-        self.typing.holds(before.map_or(&[], |before| &before.pastes));
-        let is_sent = before.is_some_and(|before| before.is_sent);
+        let none = Draft::default();
+        let before = before.unwrap_or(&none);
+        self.begins(line, before);
+        let is_sent = before.is_sent;
         if !is_sent {
             self.inserts(line);
         }
@@ -91,7 +92,7 @@ impl Rich {
                 }
                 Signal::CtrlC if self.typing.has_something() => {
                     after_keys = true;
-                    self.begins(line, "");
+                    self.begins(line, &none);
                 }
                 Signal::CtrlC => {
                     let after_keys = after_keys || self.typing.was_used();
@@ -140,18 +141,21 @@ impl Rich {
     }
 
     /// With this text, and with what came in one breath with the Ctrl-C that ended the line before it.
-    fn begins(&self, line: &mut Reedline, before: &str) {
+    fn begins(&self, line: &mut Reedline, before: &Draft) {
         let behind = self.typing.behind();
-        let text = before.to_owned() + &behind;
+        let text = before.text.clone() + &behind;
         self.typing.begins();
+        self.typing.holds(&before.pastes);
         self.typing.holds(&one_paste(&behind));
         if !text.is_empty() {
-            self.fill(line, &text);
+            // What was folded before is folded again.
+            let shown = |text: &str| shown(text, self.setup.safe);
+            self.fill(line, self.typing.folds().folded(&text, &before.pastes, shown));
         }
     }
 
-    fn fill(&self, line: &mut Reedline, text: &str) {
-        let text = shown(text, self.setup.safe);
+    /// With a text that can be shown.
+    fn fill(&self, line: &mut Reedline, text: String) {
         // Backslashes at its line ends are its own.
         self.typing.gains(&text, true);
         line.run_edit_commands(&[EditCommand::Clear, EditCommand::InsertString(text)]);
@@ -171,7 +175,7 @@ impl Rich {
         let command = self.setup.editor.as_deref().unwrap_or_default();
         self.typing.is_gone();
         match outer::edited(command, &self.setup.scratch, &text) {
-            Ok(edited) => self.fill(line, &edited),
+            Ok(edited) => self.fill(line, shown(&edited, self.setup.safe)),
             Err(why) => says(&format!("\n{}\n", (self.setup.safe)(&why))),
         }
     }
@@ -218,7 +222,8 @@ struct Complete {
 
 impl Validator for Complete {
     fn validate(&self, text: &str) -> ValidationResult {
-        let is_held = self.typing.enters(has_more_keys()) && (self.acts)(text);
+        let acts = (self.acts)(text);
+        let is_held = (self.typing.enters(has_more_keys()) || self.typing.hides(text)) && acts;
         if self.typing.goes_on(text) || is_held {
             ValidationResult::Incomplete
         } else {

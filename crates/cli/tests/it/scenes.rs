@@ -10,6 +10,7 @@ mod changes;
 mod choosing;
 mod connecting;
 mod finding;
+mod folding;
 mod golden_screens;
 mod halted;
 mod handed;

@@ -93,8 +93,8 @@ fn names_of_files_and_sessions_and_what_was_typed_before() {
             holds(screen.bytes(), manner, &["repl"], "⟦");
             let mut screen = Screen::of(term, &env, &["-m", provider.model()]);
             screen.prompts();
-            // What is pasted, is sent, and comes again.
-            for part in parts(30).iter().take(6) {
+            // What is pasted, too little at once to be folded, is sent, and comes again.
+            for part in parts(100).iter().take(20) {
                 let pasted: String = part.replace("\x1b[20", "").chars().filter(|c| *c != '\0').collect();
                 screen.types(&format!("\x1b[200~{pasted}\x1b[201~"));
             }

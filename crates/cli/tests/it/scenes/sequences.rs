@@ -94,20 +94,21 @@ impl Step {
 
     /// `last` is the number of the last row that it brings.
     fn happens(self, person: &mut Person, last: usize) {
-        let paste =
-            |lines: usize| (1..=lines).map(|line| format!("pasted {line}")).collect::<Vec<_>>().join("\n");
+        let paste = |lines: usize| {
+            (1..=lines).map(|line| format!("paste, line {line}")).collect::<Vec<_>>().join("\n")
+        };
         match self {
             Self::Asks(_) => person.says("count"),
             Self::Pastes(lines, _) => {
                 person.prompts();
                 person.pastes(&paste(lines));
-                person.sees(&format!("pasted {lines}"));
+                expands(person, lines);
                 person.presses(Key::Enter);
             }
             Self::Clears(lines) => {
                 person.prompts();
                 person.pastes(&paste(lines));
-                person.sees(&format!("pasted {lines}"));
+                expands(person, lines);
                 person.presses(Key::Ctrl('c'));
             }
             Self::Interrupts(_, by_escape) => {
@@ -138,6 +139,20 @@ impl Step {
         }
         person.is_back();
     }
+}
+
+/// A long paste is a mark if it did not come before the prompt. By Tab it may become taller than the screen.
+#[track_caller]
+fn expands(person: &mut Person, lines: usize) {
+    let last = format!("paste, line {lines}");
+    let is_mark = |person: &Person| {
+        person.screen().replace('\u{fe01}', "").ends_with(&format!("[pasted {lines} lines]"))
+    };
+    person.until("a paste", |person| is_mark(person) || person.screen().contains(&last));
+    if is_mark(person) {
+        person.presses(Key::Tab);
+    }
+    person.sees(&last);
 }
 
 /// The numbers of the rows, wherever a line has one.

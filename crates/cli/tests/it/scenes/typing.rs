@@ -120,7 +120,7 @@ fn several_lines_are_one_message() {
     let many: Vec<String> = (1..=200).map(|number| format!("line {number}")).collect();
     person.prompts();
     person.pastes(&many.join("\n"));
-    person.sees("line 200");
+    person.sees("[pasted 200 lines]");
     person.presses(Key::Enter);
     person.until("a request", |_| provider.requests().len() == 3);
     assert_eq!(last_said(&provider), many.join("\n"));
