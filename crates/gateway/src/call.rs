@@ -29,8 +29,9 @@ use crate::served_tools::{Name, with_fixed};
 
 /// Maximum number of waiting calls; further calls are rejected at once.
 const MAX_WAITING: usize = 16_384;
-/// Longest time that an answer waits for notifications before it.
+/// Longest time that an answer waits for one of the notifications before it, and how many times it waits so long.
 const NOTIFICATION_GRACE: Duration = Duration::from_secs(1);
+const MAX_GRACES: usize = 10;
 /// The code of calls that are not accepted, in the range for errors of a server.
 const BUSY: ErrorCode = ErrorCode(-32050);
 /// The code of calls beyond the budget of their principal.
@@ -356,9 +357,14 @@ impl Gateway {
             }
         };
         client.finish();
-        if !notified.is_terminated() {
-            // The last notifications are sent before the answer.
-            let _ = tokio::time::timeout(NOTIFICATION_GRACE, notified).await;
+        // The last notifications are sent before the answer, if the client reads.
+        for _ in 0..MAX_GRACES {
+            let before = client.reports_sent();
+            let is_over = notified.is_terminated()
+                || tokio::time::timeout(NOTIFICATION_GRACE, &mut notified).await.is_ok();
+            if is_over || client.reports_sent() == before {
+                break;
+            }
         }
         let report = report?;
         // The end is recorded before the answer is sent.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use converse_config::LogLevel;
@@ -69,6 +69,7 @@ pub(crate) struct CallingClient {
     unheard: CancellationToken,
     queue: Mutex<Queue>,
     arrived: Notify,
+    reports_sent: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -136,6 +137,7 @@ impl CallingClient {
             unheard: gateway.unheard(),
             queue: Mutex::default(),
             arrived: Notify::new(),
+            reports_sent: AtomicUsize::new(0),
         }
     }
 
@@ -157,9 +159,15 @@ impl CallingClient {
                     if !matches!(sent, Ok(true)) {
                         return;
                     }
+                    self.reports_sent.fetch_add(1, Ordering::Relaxed);
                 }
             }
         }
+    }
+
+    /// Returns how many reports the client has taken.
+    pub(crate) fn reports_sent(&self) -> usize {
+        self.reports_sent.load(Ordering::Relaxed)
     }
 
     /// The call is over: [`CallingClient::send_reports`] ends after the reports that wait.

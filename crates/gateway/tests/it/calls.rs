@@ -1,5 +1,7 @@
 //! What a call is answered with.
 
+use std::time::Duration;
+
 use converse_config::{Permission, Rule};
 use converse_testkit::hang_guard::ends;
 use serde_json::{Value, json};
@@ -203,5 +205,29 @@ async fn no_progress_is_thinned_and_an_unread_flood_keeps_the_newest() {
         assert_eq!((steps.len(), steps.first().copied()), (told, Some(first)), "{sent}");
         assert_eq!(steps.last().copied(), sent.parse().ok(), "{sent}");
         assert!(steps.is_sorted());
+    }
+}
+
+/// A client that reads slowly gets what was said before its answer; one that stops reading gets its answer in time.
+#[tokio::test(start_paused = true)]
+async fn what_a_slow_client_is_told_comes_before_its_answer() {
+    for (pause, told) in
+        [(Duration::ZERO, 1024), (Duration::from_millis(5), 1024), (Duration::from_secs(2), 17)]
+    {
+        let stage = Set::default().up().await;
+        let mut client = stage.client();
+        client.initialize().await;
+        let params = json!({ "name": "one__progress", "arguments": { "text": "5000" }, "_meta": { "progressToken": "t" } });
+        client.request(1, "tools/call", params).await;
+        let mut before = 0;
+        loop {
+            tokio::time::sleep(pause).await;
+            let line = client.lines.recv().await.unwrap();
+            if serde_json::from_slice::<Value>(&line).unwrap()["id"] == json!(1) {
+                break;
+            }
+            before += 1;
+        }
+        assert_eq!(before, told, "{pause:?}");
     }
 }
