@@ -26,6 +26,7 @@ import kit
 # Bytes of a picture: documentation is read by people who wait for it.
 MOST = 60 * 1024
 MODEL = "openai-chat/gpt-5"
+MODELS = ["gpt-5", "gpt-5-mini", "gpt-5-nano", "gpt-4.1", "gpt-4o"]
 RAIN = """Bergen, by a wide margin: it lies **between seven mountains**, and the wind from the sea has to climb them.
 
 | city | people | rain in a year | rainy days |
@@ -157,6 +158,13 @@ def serve(script):
     replies = iter(script)
 
     class Provider(BaseHTTPRequestHandler):
+        def do_GET(self):
+            models = [{"id": name, "object": "model", "created": 0, "owned_by": "openai"} for name in MODELS]
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            self.wfile.write(json.dumps({"object": "list", "data": models}).encode())
+
         def do_POST(self):
             self.rfile.read(int(self.headers["content-length"]))
             self.send_response(200)
@@ -335,6 +343,20 @@ def finder(terminal, work):
     terminal.until("a list", lambda shown: "@srcma" in shown and shown.count("@src/rain/") == 1)
 
 
+def pasted(terminal, work):
+    terminal.answers("/help")
+    terminal.types("Which city is this? ")
+    lines = "\r".join(f"2026-{day // 28 + 1:02}-{day % 28 + 1:02}, {day % 17} mm" for day in range(200))
+    terminal.types(f"\x1b[200~{lines}\x1b[201~")
+    terminal.until("a mark", lambda shown: "[pasted 200 lines]" in shown.replace("\ufe01", ""))
+
+
+def models(terminal, work):
+    terminal.answers("/help")
+    terminal.types("/model\r")
+    terminal.until("a list", lambda shown: "which model?" in shown)
+
+
 def narrow(terminal, work):
     terminal.asks("Where does it rain more?")
     terminal.answers("tail -1")
@@ -353,6 +375,9 @@ SCENES = {
     "usage": ((88, 40), [forecasts("Bergen"), "In Bergen you always need one: take a coat."], usage),
     "sessions": ((100, 20), ["Bergen.", "Boots.", "Seven."], sessions),
     "finder": ((88, 20), [], finder),
+    "pasted": ((88, 20), [], pasted),
+    "models": ((100, 24), [], models),
+    "light": ((88, 40), [RAIN], answer),
     "narrow": ((40, 44), [NARROW_RAIN], narrow),
 }
 
@@ -374,6 +399,8 @@ def take(name, binary):
             words = ["bash", "-c", SHELL, "bash", binary]
         env = {"PATH": kit.PATH, "HOME": str(place / "home"), "TERM": "xterm-256color", "LANG": "C.UTF-8", "TZ": "UTC"}
         env |= {"OPENAI_BASE_URL": serve(script), "OPENAI_API_KEY": "none"}
+        if name == "light":
+            env["COLORFGBG"] = "0;15"
         terminal = Terminal(words, size, cwd=place / "work", env=env)
         try:
             play(terminal, place / "work")
@@ -437,7 +464,8 @@ def masked(row):
         style = row[found.start()][2]
         row[found.start() : found.end()] = [(char, 1, style) for char in fixed]
     text = "".join(cell[0][0] for cell in row)
-    for found in re.finditer(r"[^ ]+", text):
+    # The day on which a model ends stays.
+    for found in re.finditer(r"(?<!ends )(?<![^ ])[^ ]+", text):
         word, shape = found[0], re.sub(r"\d", "0", found[0])
         if re.fullmatch(r"01[0-9a-fA-F-]{6,}", word):
             same = "01a1c0de".ljust(len(word), "0")
@@ -453,14 +481,15 @@ def masked(row):
 WIDTH, HEIGHT, MARGIN, BAR = 8.4, 19, 18, 36
 # From the top of a row to the line that letters stand on.
 BASELINE = 14
-PAPER, INK = "#1c1f2b", "#d5daea"
-# Black, red, green, yellow, blue, magenta, cyan, white; then their bright ones.
-PALETTE = """#3b4058 #f2798f #9fd67f #e6c07b #7ba7f7 #c79bf2 #6fcbd6 #b9c1d9
+# Paper, ink and what is faint. Then black, red, green, yellow, blue, magenta, cyan, white, and their bright ones.
+DARK = ("#1c1f2b", "#d5daea", "#8b93ad"), """#3b4058 #f2798f #9fd67f #e6c07b #7ba7f7 #c79bf2 #6fcbd6 #b9c1d9
     #7a82a0 #ff9aab #b8ec9a #f5d79a #9dbfff #dcb8ff #90e1ea #f4f6fc""".split()
+LIGHT = ("#fafafc", "#23273a", "#6a7087"), """#23273a #b02a41 #2c741d #805a00 #2453c0 #843bb8 #0e6c79 #6a7087
+    #565c75 #c43450 #38852a #946b00 #3965d6 #994fce #147e8e #23273a""".split()
 FONT = "14px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace"
 HEAD = """<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{title}">
 <title>{title}</title>
-<style>text{{font:{font};fill:{ink};white-space:pre}}.b{{font-weight:700}}.i{{font-style:italic}}.d{{fill:#8b93ad}}.u{{text-decoration:underline}}{colours}</style>
+<style>text{{font:{font};fill:{ink};white-space:pre}}.b{{font-weight:700}}.i{{font-style:italic}}.d{{fill:{faint}}}.u{{text-decoration:underline}}{colours}</style>
 <rect x=".5" y=".5" width="{inner:.0f}" height="{low:.0f}" rx="10" fill="{paper}" stroke="#313648"/>
 <circle cx="20" cy="18" r="5.5" fill="#f2798f"/><circle cx="38" cy="18" r="5.5" fill="#e6c07b"/><circle cx="56" cy="18" r="5.5" fill="#9fd67f"/>
 <text x="{middle:.0f}" y="22" text-anchor="middle" class="d">{title}</text>
@@ -483,12 +512,13 @@ def runs(row):
     return found
 
 
-def drawn(run, top):
+def drawn(run, top, look):
+    (page, letters, _), palette = look
     column, columns, text, (ink, paper, bold, dim, italic, underlined, inverse) = run
     x, out = MARGIN + column * WIDTH, ""
-    colour = lambda index, other: other if index is None else PALETTE[index]
+    colour = lambda index, other: other if index is None else palette[index]
     if inverse or paper is not None:
-        fill = colour(ink, INK) if inverse else PALETTE[paper]
+        fill = colour(ink, letters) if inverse else palette[paper]
         out += f'<rect x="{x:.1f}" y="{top:.1f}" width="{columns * WIDTH:.1f}" height="{HEIGHT}" fill="{fill}"/>\n'
     # A browser squeezes what begins with blanks.
     words = text.strip(" ")
@@ -500,26 +530,27 @@ def drawn(run, top):
     if not inverse and (ink is not None or dim):
         classes.append("d" if ink is None else f"c{ink}")
     looks = f' class="{" ".join(classes)}"' if classes else ""
-    looks += f' style="fill:{colour(paper, PAPER)}"' if inverse else ""
+    looks += f' style="fill:{colour(paper, page)}"' if inverse else ""
     place = f'x="{x + lead * WIDTH:.1f}" y="{top + BASELINE:.1f}" textLength="{columns * WIDTH:.1f}"'
     return f"{out}<text {place}{looks}>{escape(words).replace('&#x27;', chr(39))}</text>\n"
 
 
-def svg(screen, title):
+def svg(screen, title, look=DARK):
+    (paper, ink, faint), palette = look
     shown = rows(screen)
     picture = [masked(row) for row in shown]
     width, height = screen.columns * WIDTH + 2 * MARGIN, len(picture) * HEIGHT + BAR + 1.5 * MARGIN
-    colours = "".join(f".c{index}{{fill:{colour}}}" for index, colour in enumerate(PALETTE))
-    values = {"inner": width - 1, "low": height - 1, "middle": width / 2, "font": FONT, "ink": INK, "paper": PAPER}
+    colours = "".join(f".c{index}{{fill:{colour}}}" for index, colour in enumerate(palette))
+    values = {"inner": width - 1, "low": height - 1, "middle": width / 2, "font": FONT, "ink": ink, "paper": paper, "faint": faint}
     out = HEAD.format(width=width, height=height, title=title, colours=colours, **values)
     for at, row in enumerate(picture):
-        out += "".join(drawn(run, BAR + MARGIN / 2 + at * HEIGHT) for run in runs(row))
+        out += "".join(drawn(run, BAR + MARGIN / 2 + at * HEIGHT, look) for run in runs(row))
     if not screen.cursor.hidden:
         y = screen.cursor.y
         # What was replaced before the cursor moves it.
         moved = sum(cell[1] for cell in picture[y]) - sum(cell[1] for cell in shown[y]) if y < len(picture) else 0
         x, top = MARGIN + (screen.cursor.x + moved) * WIDTH, BAR + MARGIN / 2 + y * HEIGHT + 1
-        out += f'<rect x="{x:.1f}" y="{top:.1f}" width="{WIDTH}" height="{HEIGHT - 2}" fill="{INK}" opacity=".8"/>\n'
+        out += f'<rect x="{x:.1f}" y="{top:.1f}" width="{WIDTH}" height="{HEIGHT - 2}" fill="{ink}" opacity=".8"/>\n'
     return out + "</svg>\n"
 
 
@@ -533,7 +564,8 @@ def suite():
     sys.path += map(str, packages.glob("lib/python*/site-packages"))
     binary, is_good = kit.converse(options.binary, "--release", "--locked"), True
     for name in options.only or SCENES:
-        picture = svg(take(name, binary), "converse sessions list" if name == "sessions" else "converse")
+        title = "converse sessions list" if name == "sessions" else "converse"
+        picture = svg(take(name, binary), title, LIGHT if name == "light" else DARK)
         if len(picture.encode()) > MOST:
             raise kit.Failed(f"{name}: {len(picture.encode())} bytes are too many")
         path = kit.ROOT / f"docs/images/{name}.svg"
