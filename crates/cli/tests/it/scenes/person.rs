@@ -226,7 +226,11 @@ impl Person {
         self.prompts();
         self.types(line);
         let typed = [format!("❯ {line}"), format!("> {line}")];
-        self.until(line, |person| typed.iter().any(|typed| person.screen().contains(typed)));
+        self.until(line, |person| {
+            let screen = person.screen();
+            // Until names are read, Enter does not send.
+            typed.iter().any(|typed| screen.contains(typed)) && !screen.contains("reading the names of files")
+        });
         self.said = self.terminal.cursor_queries();
         self.presses(Key::Enter);
     }
