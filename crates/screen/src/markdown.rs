@@ -30,6 +30,8 @@ pub struct Stream {
 pub(crate) struct Out<'a> {
     pub(crate) look: &'a Look,
     pub(crate) lines: Vec<Line>,
+    /// They are drawn again, in rows that are cut to the width.
+    pub(crate) is_open: bool,
     /// What holds each of them, outermost first.
     #[cfg(test)]
     pub(crate) held: Vec<String>,
@@ -40,6 +42,7 @@ impl<'a> Out<'a> {
         Self {
             look,
             lines: Vec::new(),
+            is_open: false,
             #[cfg(test)]
             held: Vec::new(),
         }
@@ -51,7 +54,8 @@ impl Stream {
         Self::default()
     }
 
-    /// Takes more text; gives the lines that are final by now. The work is in proportion to the text.
+    /// Takes more text; gives the lines that are final by now. The work is in proportion to the text. Lines of code can be wider
+    /// than the look: where the terminal wraps them, they are copied as they were.
     pub fn push(&mut self, text: &str, look: &Look) -> Vec<Line> {
         let mut out = Out::new(look);
         for piece in text.split_inclusive('\n') {
@@ -68,7 +72,7 @@ impl Stream {
     /// The unfinished block as it looks now. Marks that are not closed yet are taken to be, and those that may still
     /// become anything are not shown.
     pub fn open(&self, look: &Look) -> Vec<Line> {
-        let (mut out, mut blocks) = (Out::new(look), self.blocks.clone());
+        let (mut out, mut blocks) = (Out { is_open: true, ..Out::new(look) }, self.blocks.clone());
         if !blocks.is_undecided(&self.partial) {
             blocks.line(&self.partial, &mut out);
         }

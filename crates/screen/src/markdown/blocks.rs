@@ -312,8 +312,8 @@ impl Blocks {
         let mut leaf = std::mem::take(&mut self.leaf);
         if let Leaf::Fence { code, .. } | Leaf::Indented { code, .. } | Leaf::Html { code, .. } = &mut leaf {
             self.fill();
-            let begun = code.begun;
-            self.write(out, !begun, |look| code.line(line, look));
+            let (begun, is_open) = (code.begun, out.is_open);
+            self.write(out, !begun, |look| code.line(line, look, is_open));
             code.begun = true;
         }
         self.leaf = leaf;

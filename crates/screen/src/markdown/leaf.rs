@@ -98,13 +98,13 @@ impl Code {
         Self { label: String::new(), highlighter: Highlighter::new("html"), begun: false }
     }
 
-    /// A line of it, below the label if it is the first.
-    pub(super) fn line(&mut self, text: &str, look: &Look) -> Vec<Line> {
+    /// A line of it, below the label if it is the first. `is_broken`: in rows of the width, marked.
+    pub(super) fn line(&mut self, text: &str, look: &Look, is_broken: bool) -> Vec<Line> {
         let mut lines = if self.begun { Vec::new() } else { self.label(look) };
         let indent = Line::plain(if look.width > 2 * INDENT.len() { INDENT } else { "" });
         let mark = Line::toned(Tone::Dim, look.either("↪ ", "\\ "));
-        let text = self.highlighter.line(text);
-        for line in broken(&text, look.width.saturating_sub(indent.width()).max(1), &mark) {
+        let width = if is_broken { look.width.saturating_sub(indent.width()).max(1) } else { usize::MAX };
+        for line in broken(&self.highlighter.line(text), width, &mark) {
             let mut whole = indent.clone();
             whole.append(line);
             lines.push(whole);

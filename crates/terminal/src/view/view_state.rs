@@ -319,7 +319,11 @@ impl ViewState {
         if frame.style.answers == Answers::Markdown {
             self.blank = lines.last().is_some_and(Line::is_empty);
             self.above.extend(gap.then(Line::new));
-            self.above.extend(lines.iter().flat_map(|line| wrapped(line, columns)));
+            match kind {
+                // Only code is wider, which the terminal wraps: so it is copied without what is not its own.
+                Kind::Answer(_) => self.above.extend(lines),
+                _ => self.above.extend(lines.iter().flat_map(|line| wrapped(line, columns))),
+            }
             return;
         }
         self.end_line();
