@@ -15,7 +15,7 @@ mod sessions;
 mod stats;
 mod talk;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
@@ -306,8 +306,14 @@ pub(crate) enum Models {
     Show(ModelsShowArgs),
 }
 
-/// Parses the command line. Without a command it is `repl`: `converse -c` is `converse repl -c`.
+/// Parses the command line. Without a command it is `ask` if there is a question, one word with a blank in it, else `repl`:
+/// `converse "and now?"` is `converse ask "and now?"`, `converse -c` is `converse repl -c`.
 pub(crate) fn parsed(words: &[OsString]) -> Result<Cli, clap::Error> {
+    if let [program, question, more @ ..] = words
+        && is_question(question)
+    {
+        return parsed_once(&[&[program.clone(), "ask".into(), question.clone()], more].concat());
+    }
     let error = match parsed_once(words) {
         Err(error) if error.use_stderr() => error,
         parsed => return parsed,
@@ -320,6 +326,13 @@ pub(crate) fn parsed(words: &[OsString]) -> Result<Cli, clap::Error> {
         return Err(error);
     }
     let (program, flags) = words.split_at(words.len().min(1));
+    let question = asked(&[program, &["ask".into()], flags].concat());
+    if let Some(cli) = question
+        && let Command::Ask(ask) = &cli.command
+        && ask.prompt.iter().any(|word| is_question(word.as_ref()))
+    {
+        return Ok(cli);
+    }
     let repl = OsString::from("repl");
     let parsed = Cli::try_parse_from(program.iter().chain([&repl]).chain(flags));
     // The user did not type `repl`: the error shows the flags, and the usage of `converse`.
@@ -328,6 +341,12 @@ pub(crate) fn parsed(words: &[OsString]) -> Result<Cli, clap::Error> {
         error.insert(ContextKind::Usage, usage);
         error
     })
+}
+
+/// No command has a blank in its name.
+fn is_question(word: &OsStr) -> bool {
+    let word = word.to_string_lossy();
+    word.contains(char::is_whitespace) && !word.starts_with('-')
 }
 
 /// As `try_parse_from`, but the definitions are not freed: the end of the process does that.
@@ -497,6 +516,23 @@ mod tests {
             let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
             let help = help(&words, "");
             assert!(help.contains(usage), "{line}: {help}");
+        }
+    }
+
+    #[test]
+    fn a_question_needs_no_command() {
+        let words = |line: &str| line.split('|').map(OsString::from).collect::<Vec<OsString>>();
+        for (line, same) in [
+            ("converse|and now?", "converse|ask|and now?"),
+            ("converse|list the tools|-m|a/b|-q", "converse|ask|list the tools|-m|a/b|-q"),
+            ("converse|-m|a/b|-c|and now?|more", "converse|ask|-m|a/b|-c|and now?|more"),
+            ("converse|-m|a b|-c", "converse|repl|-m|a b|-c"),
+        ] {
+            let parsed = |line| parsed(&words(line)).map(|cli| format!("{cli:?}")).unwrap();
+            assert_eq!(parsed(line), parsed(same), "{line}");
+        }
+        for (line, told) in [("converse|and now?|--bogus", "--bogus"), ("converse|now", "'now'")] {
+            assert!(parsed(&words(line)).is_err_and(|error| error.to_string().contains(told)), "{line}");
         }
     }
 

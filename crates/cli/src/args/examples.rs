@@ -1,7 +1,7 @@
 //! The examples below the help of each command. A test parses each of them.
 
 pub(super) const CONVERSE: &str = r#"Examples:
-  converse ask "What is 15% of 2500, and what time is it in Tokyo?"
+  converse "What is 15% of 2500, and what time is it in Tokyo?"
   converse -c
 
 Guide: docs/guides/getting-started.md"#;
