@@ -214,15 +214,15 @@ impl Setup {
         let ending = if turn {
             converse(&mut conversation, &engine, ports, &cancel).await
         } else {
-            condense_now(&mut conversation, &engine, ports, &cancel).await.map(
-                |condensing| match condensing {
+            condense_now(&mut conversation, &engine, ports, &cancel, None).await.map(|condensing| {
+                match condensing {
                     CondenseOutcome::Done { .. } => {
                         Ending::Finished { unapproved: 0, unsandboxed: 0, unstarted: 0 }
                     }
                     CondenseOutcome::Ended(ending) => ending,
                     other => Ending::UnknownStop { word: format!("{other:?}") },
-                },
-            )
+                }
+            })
         };
         drop(engine);
         let requests = model.requests();

@@ -284,9 +284,9 @@ impl<'h> Conversation<'h> {
         Turn { run, unread, ended: None }
     }
 
-    /// Replaces the first messages by a summary in what models see.
+    /// Replaces the first messages by a summary in what models see. `focus`: what is kept above all.
     #[doc(hidden)]
-    pub async fn condense(&mut self) -> Result<CondenseOutcome, EngineError> {
+    pub async fn condense(&mut self, focus: Option<&str>) -> Result<CondenseOutcome, EngineError> {
         self.history.count_anew(self.parts.settings.limits);
         let asking = self.asking();
         let (state, _, mut sinks) = self.history.parts();
@@ -294,7 +294,7 @@ impl<'h> Conversation<'h> {
         let approver = self.approver.as_ref();
         let ports = Ports { approver, sinks: &sinks, jitter: &World::dice, runner: None, steering: None };
         let engine = asking.engine(&self.roster, &self.wires);
-        condense_now(state, &engine, ports, &self.parts.interrupt.token).await
+        condense_now(state, &engine, ports, &self.parts.interrupt.token, focus).await
     }
 
     /// What fills the next request.

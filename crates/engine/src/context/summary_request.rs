@@ -16,17 +16,18 @@ const MESSAGE: usize = 32 * 1024;
 const LEAST: usize = 128;
 
 /// Returns the request for a summary of these canisters in at most `longest` words. `before` is the summary of what came
-/// earlier. The record has about `most` bytes at most.
+/// earlier. The record has about `most` bytes at most. `focus` is what the user wants kept above all.
 pub(crate) fn summary_request(
     before: Option<&Condensed>,
     canisters: &[Canister],
     most: usize,
     longest: usize,
+    focus: Option<&str>,
 ) -> Vec<Canister> {
     let content = vec![Content::text(record(before, canisters, most))];
     let document =
         Document { name: "record".to_owned(), mime: "text/plain".to_owned(), content, labels: None };
-    let wish = format!(
+    let mut wish = format!(
         "Write the summary of the record, in its language, in at most {longest} words, without any preface. Keep what \
          is needed to go on, exactly as it was: names, numbers, identifiers, paths, addresses, error messages. Use these \
          headings and leave out those with nothing under them:\n\
@@ -37,6 +38,12 @@ pub(crate) fn summary_request(
          Failed: what was tried in vain.\n\
          Open: what is still to be done, and what comes next."
     );
+    if let Some(focus) = focus {
+        wish.push_str(
+            "\nThe user asks for this focus; keep more of what concerns it, and less of the rest: ",
+        );
+        wish.push_str(focus);
+    }
     vec![
         Canister::Supervisor(Supervisor { text: SYSTEM.to_owned() }),
         Canister::Document(document),

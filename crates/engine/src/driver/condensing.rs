@@ -37,7 +37,8 @@ pub enum CondenseOutcome {
     Ended(Ending),
 }
 
-/// Summarises the older part of the conversation now, regardless of the size of the window. Used between two turns.
+/// Summarises the older part of the conversation now, regardless of the size of the window. Used between two turns. `focus`:
+/// what the user wants kept above all.
 ///
 /// # Errors
 ///
@@ -47,6 +48,7 @@ pub async fn condense_now(
     engine: &Engine<'_>,
     ports: Ports<'_>,
     cancel: &CancellationToken,
+    focus: Option<&str>,
 ) -> Result<CondenseOutcome, EngineError> {
     if conversation.transcript().has_open() {
         return Ok(CondenseOutcome::Nothing);
@@ -59,7 +61,7 @@ pub async fn condense_now(
         &engine.compaction,
         &engine.route.facts,
     );
-    driver.condense(OfferedTools { declarations: &tools, prepared: None }, 0).await
+    driver.condense(OfferedTools { declarations: &tools, prepared: None }, 0, focus).await
 }
 
 /// Returns what fills the next request of this conversation.
@@ -208,7 +210,7 @@ impl Driver<'_> {
         let in_part = self.conversation.context_state().trims.shortened_inputs();
         self.trim(room);
         if self.size(tools) > room.target && self.may_summarise() {
-            match self.condense(tools, room.worth).await? {
+            match self.condense(tools, room.worth, None).await? {
                 CondenseOutcome::Done { .. } | CondenseOutcome::Nothing => {}
                 CondenseOutcome::Failed(why) => {
                     self.unsummarised = true;
@@ -283,6 +285,7 @@ impl Driver<'_> {
         &mut self,
         tools: OfferedTools<'_>,
         worth: u64,
+        focus: Option<&str>,
     ) -> Result<CondenseOutcome, EngineError> {
         let before = self.size(tools);
         let route = self.engine.routes_from(self.route).0;
@@ -311,6 +314,7 @@ impl Driver<'_> {
             old,
             usize::try_from(most).unwrap_or(usize::MAX),
             longest,
+            focus,
         );
         let written = match self.written(&request, window).await? {
             Ok(written) => written,

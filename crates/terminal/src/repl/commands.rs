@@ -81,7 +81,7 @@ impl ReplSession<'_> {
             Slash::Usage => self.usage(),
             Slash::Init => self.init().await?,
             Slash::Cost => self.cost(),
-            Slash::Compact => self.compact().await?,
+            Slash::Compact(focus) => self.compact(focus.as_deref()).await?,
             Slash::Undo(turns) => self.undo(turns, &HashSet::new())?,
             Slash::Rewind => self.go_back().await?,
             Slash::Retry => self.retry().await?,

@@ -38,7 +38,8 @@ pub(super) enum Slash {
     /// The model writes instructions for the project.
     Init,
     Cost,
-    Compact,
+    /// With what the summary keeps above all.
+    Compact(Option<String>),
     /// So many turns, at least one.
     Undo(u32),
     /// Back to an earlier message, perhaps with its files.
@@ -79,7 +80,7 @@ impl Slash {
                 | Self::Allow(_)
                 | Self::Deny(_)
                 | Self::Usage
-                | Self::Compact
+                | Self::Compact(_)
                 | Self::Undo(_)
                 | Self::Retry
                 | Self::Edit
@@ -97,6 +98,10 @@ pub(crate) fn parse(line: &str) -> Slash {
     let text = line.trim();
     if let Some(command) = text.strip_prefix('!') {
         return shell(command, line);
+    }
+    // As in a shell.
+    if matches!(text, "exit" | "quit") {
+        return Slash::Quit;
     }
     let Some(rest) = text.strip_prefix('/') else {
         return if text.is_empty() { Slash::Nothing } else { Slash::Text(line.trim_end().to_owned()) };
@@ -140,15 +145,22 @@ fn shell(command: &str, line: &str) -> Slash {
 }
 
 /// Commands of other programs, and what they are here.
-const NAMES_ELSEWHERE: [(&str, &str); 7] = [
+const NAMES_ELSEWHERE: [(&str, &str); 11] = [
     ("mcp", "ensembles"),
+    ("memory", "init"),
     ("new", "clear"),
     ("permissions", "allow"),
+    ("plan", "mode read-only"),
     ("q", "quit"),
     ("reset", "clear"),
+    ("skills", "context"),
     ("status", "usage"),
     ("stats", "usage"),
+    ("thinking", "reasoning"),
 ];
+
+/// Commands of other programs for what is in the settings here.
+const SETTINGS: [&str; 4] = ["config", "settings", "theme", "vim"];
 
 fn is_prompt(name: &str) -> bool {
     name.split_once('.').is_some_and(|(ensemble, prompt)| !ensemble.is_empty() && !prompt.is_empty())
@@ -156,6 +168,11 @@ fn is_prompt(name: &str) -> bool {
 
 fn unknown(name: &str) -> String {
     let elsewhere = NAMES_ELSEWHERE.iter().find(|(other, _)| *other == name).map(|(_, ours)| *ours);
+    if SETTINGS.contains(&name) {
+        return format!(
+            "no command `/{name}`; it is set in `config.toml`, and `converse doctor` says where that is"
+        );
+    }
     let hint = match elsewhere.or_else(|| nearest(name, ROWS.iter().map(|row| row.name))) {
         Some(near) => format!("did you mean `/{near}`?"),
         None => "`/help` lists the commands".to_owned(),
@@ -192,7 +209,7 @@ fn command(row: &'static Row, arguments: Option<&str>) -> Slash {
         "usage" | "context" => whole(Slash::Usage),
         "init" => whole(Slash::Init),
         "cost" => whole(Slash::Cost),
-        "compact" => whole(Slash::Compact),
+        "compact" => Slash::Compact(said),
         "undo" => number().map_or_else(wrong, |number| Slash::Undo(number.unwrap_or(1))),
         "rewind" => whole(Slash::Rewind),
         "retry" => whole(Slash::Retry),
@@ -280,6 +297,10 @@ mod tests {
             ("!!important", text("!important")),
             ("!rm -r x\nand more", text("!rm -r x\nand more")),
             ("/exit", Slash::Quit),
+            (" exit", Slash::Quit),
+            ("exit now", text("exit now")),
+            ("/compact", Slash::Compact(None)),
+            ("/compact the tests", Slash::Compact(said("the tests"))),
             ("/quit", Slash::Quit),
             ("/show", Slash::Show(None)),
             ("/export \"a b.md\"", Slash::Export("a b.md".to_owned())),

@@ -105,9 +105,11 @@ fn what_is_old_is_summed_up() {
     }
     person.prompts();
     person.presses(super::person::Key::Ctrl('l'));
-    person.says("/compact");
+    person.says("/compact the numbers of END");
     person.sees("context condensed");
-    assert!(provider.requests()[4].to_string().contains("You condense the record"));
+    let request = provider.requests()[4].to_string();
+    assert!(request.contains("You condense the record"), "{request}");
+    assert!(request.contains("less of the rest: the numbers of END"), "{request}");
     person.says("five");
     person.sees("Five.");
     let request = provider.requests()[5].to_string();

@@ -31,6 +31,8 @@ const AFTER_IT: &[(&str, &str)] = &[
     ("/help nope", "no command"),
     ("/mdoel", "did you mean `/model`?"),
     ("/new", "did you mean `/clear`?"),
+    ("/plan", "did you mean `/mode read-only`?"),
+    ("/theme", "it is set in `config.toml`"),
     ("/model nowhere/x", "error["),
     ("/system be brief", "with the next message"),
     ("/system @nothing.txt", "error["),

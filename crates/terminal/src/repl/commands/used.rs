@@ -60,22 +60,22 @@ impl ReplSession<'_> {
         self.view.say(&self.tally.cost());
     }
 
-    pub(super) async fn compact(&mut self) -> Result<(), Failure> {
+    pub(super) async fn compact(&mut self, focus: Option<&str>) -> Result<(), Failure> {
         let attended = self.attention.to_turn();
         let view = Arc::clone(&self.view);
         view.begin_turn();
-        let done = self.condensed(&attended.interrupt).boxed_local();
+        let done = self.condensed(&attended.interrupt, focus).boxed_local();
         let done = view.during(with_stop_notice(&view, &attended, done)).await;
         let after = self.after_turn(done);
         self.recalls();
         after
     }
 
-    async fn condensed(&mut self, interrupt: &Interrupt) -> Result<(), Failure> {
+    async fn condensed(&mut self, interrupt: &Interrupt, focus: Option<&str>) -> Result<(), Failure> {
         let meter = self.spent.meter(0, self.conversation.transcript().next_turn());
         let history = self.conversation.lend();
         let mut conversation = self.conversing(interrupt, None).sink(&meter).resume(history);
-        let condensing = conversation.condense().await;
+        let condensing = conversation.condense(focus).await;
         let history = conversation.into_history();
         self.conversation.go_on(history);
         self.conversation.settled()?;

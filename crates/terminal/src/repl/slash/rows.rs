@@ -55,7 +55,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("context", "", "The same as `/usage`", Takes::Nothing),
     row("cost", "", "Show the cost of this conversation", Takes::Nothing),
     row("init", "", "Let the model write an AGENTS.md for this project", Takes::Nothing),
-    row("compact", "", "Summarize the older messages to free context", Takes::Nothing),
+    row("compact", "[FOCUS]", "Summarize the older messages to free context", Takes::Nothing),
     row("undo", "[N]", "Undo the last turn, or the last N", Takes::Nothing),
     row("rewind", "", "Go back to an earlier message, and restore changed files", Takes::Nothing),
     row("retry", "", "Repeat the last question", Takes::Nothing),
