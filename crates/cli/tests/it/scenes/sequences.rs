@@ -12,7 +12,7 @@ use crate::http::Answer;
 use crate::provider::{Line, Provider};
 
 /// Sequences, and steps of each.
-const SEQUENCES: u64 = 6;
+const SEQUENCES: u64 = 8;
 const STEPS: usize = 8;
 /// The terminal of [`Person::at_a_shell`].
 const ROWS: u16 = 40;
@@ -27,6 +27,12 @@ enum Step {
     Asks(usize),
     /// The same, after a paste of so many lines.
     Pastes(usize, usize),
+    /// Gets an answer of so many rows, and one to a message that is typed meanwhile.
+    Queues(usize, usize),
+    /// Gets an answer of so many rows, after a paste of so many lines that stays a mark if it is long.
+    Folds(usize, usize),
+    /// Runs a command of the shell that prints so many rows.
+    Runs(usize),
     /// Pastes so many lines and clears them.
     Clears(usize),
     /// Interrupts an answer after so many rows, with Esc or Ctrl-C.
@@ -53,7 +59,7 @@ impl Dice {
     }
 
     fn step(&mut self) -> Step {
-        let kind = self.below(8);
+        let kind = self.below(11);
         let rows = 1 + usize::try_from(self.below(MOST_ROWS)).unwrap();
         match kind {
             0 => Step::Asks(rows),
@@ -62,6 +68,9 @@ impl Dice {
             3 => Step::Interrupts(rows, self.below(2) == 0),
             4 => Step::Approves(rows),
             5 => Step::Suspends,
+            6 => Step::Queues(rows, 1 + usize::try_from(self.below(MOST_ROWS)).unwrap()),
+            7 => Step::Folds(1 + usize::try_from(self.below(60)).unwrap(), rows),
+            8 => Step::Runs(rows),
             _ => Step::Resizes(60 + u16::try_from(self.below(80)).unwrap()),
         }
     }
@@ -78,7 +87,14 @@ impl Step {
             Line::from(calls([("io__write_file", json!({ "path": path, "content": "x" }))]))
         };
         match self {
-            Self::Asks(count) | Self::Pastes(_, count) => (vec![text(said(rows(count))).into()], count),
+            Self::Asks(count) | Self::Pastes(_, count) | Self::Folds(_, count) => {
+                (vec![text(said(rows(count))).into()], count)
+            }
+            Self::Queues(one, two) => {
+                let next = (first + one..first + one + two).map(|row| format!("- row {row}\n")).collect();
+                (vec![text(said(rows(one))).into(), text(said(next)).into()], one + two)
+            }
+            Self::Runs(count) => (Vec::new(), count),
             Self::Approves(count) => (vec![write(), text(said(rows(count))).into()], count),
             Self::Interrupts(count, _) => {
                 let bend = |answer: &mut Answer| {
@@ -105,6 +121,19 @@ impl Step {
                 expands(person, lines);
                 person.presses(Key::Enter);
             }
+            Self::Queues(..) => {
+                person.says("count");
+                // While the answer comes, or at the next prompt.
+                person.types("and more\r");
+            }
+            Self::Folds(lines, _) => {
+                person.prompts();
+                person.pastes(&paste(lines));
+                let last = format!("paste, line {lines}");
+                person.until("a paste", |person| is_mark(person, lines) || person.screen().ends_with(&last));
+                person.presses(Key::Enter);
+            }
+            Self::Runs(rows) => person.says(&format!("!seq -f 'row %g' {} {last}", last + 1 - rows)),
             Self::Clears(lines) => {
                 person.prompts();
                 person.pastes(&paste(lines));
@@ -134,22 +163,23 @@ impl Step {
             }
             Self::Resizes(columns) => return person.resizes(columns, ROWS),
         }
-        if matches!(self, Self::Asks(_) | Self::Pastes(..) | Self::Approves(_)) {
+        if !matches!(self, Self::Clears(_) | Self::Interrupts(..) | Self::Suspends) {
             person.sees(&format!("row {last}"));
         }
         person.is_back();
     }
 }
 
+fn is_mark(person: &Person, lines: usize) -> bool {
+    person.screen().replace('\u{fe01}', "").ends_with(&format!("[pasted {lines} lines]"))
+}
+
 /// A long paste is a mark if it did not come before the prompt. By Tab it may become taller than the screen.
 #[track_caller]
 fn expands(person: &mut Person, lines: usize) {
     let last = format!("paste, line {lines}");
-    let is_mark = |person: &Person| {
-        person.screen().replace('\u{fe01}', "").ends_with(&format!("[pasted {lines} lines]"))
-    };
-    person.until("a paste", |person| is_mark(person) || person.screen().contains(&last));
-    if is_mark(person) {
+    person.until("a paste", |person| is_mark(person, lines) || person.screen().ends_with(&last));
+    if is_mark(person, lines) {
         person.presses(Key::Tab);
     }
     person.sees(&last);
