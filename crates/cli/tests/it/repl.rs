@@ -78,6 +78,17 @@ fn without_a_terminal_it_is_a_mistake_that_names_ask() {
 }
 
 #[test]
+fn several_models_are_for_ask() {
+    let env = TestEnv::new();
+    let mut screen = Screen::run(&env, &["repl", "-m", "understudy", "-m", "openai/gpt-5"]);
+    screen.shows("error[one-model]");
+    screen.shows("`converse ask` compares several models");
+    assert_eq!(screen.ends(), 2);
+    let help = env.run(&["repl", "--help"]).exits(0).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("repeatable with `ask`"), "{help}");
+}
+
+#[test]
 fn an_interrupt_keeps_what_was_said_and_the_conversation_goes_on() {
     let stall = |answer: &mut Answer| {
         answer.cut_at = answer.body.windows(5).position(|window| window == b"three");
