@@ -29,6 +29,8 @@ fn a_command_runs_in_the_project_and_its_output_goes_with_the_next_message() {
     for part in ["\nn\nerror\nkey [redacted] end\n", "\nexit 3\n", "the output goes with the next message"] {
         assert!(screen.contains(part), "no {part:?} in\n{screen}");
     }
+    person.says("/context");
+    person.sees("with the next message: ");
     person.says("what is there?");
     person.sees("I see.");
     let request = sent(&provider);

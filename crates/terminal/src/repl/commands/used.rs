@@ -42,6 +42,10 @@ impl ReplSession<'_> {
                 whose(command)
             ));
         }
+        let waiting = self.waiting.sizes();
+        if !waiting.is_empty() {
+            self.view.say(&format!("with the next message: {waiting}"));
+        }
         self.view.say(&self.tally.tokens());
         self.view.note(&format!("permission mode: {} (`/mode`)", self.mode_name()));
     }
