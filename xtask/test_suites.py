@@ -383,16 +383,17 @@ class Replicas(unittest.TestCase):
             {"type": "RUN_FINISHED", "runId": "r1", "outcome": {"type": "success"}},
         ]  # fmt: skip
 
-        def found(outcome="success", events=events, messages=(user, tool, answer), noted=(1,), running=False):
+        def found(outcome="success", events=events, messages=(user, tool, answer), noted=(1,), running=False, failed=(), is_orderly=False):
             client = rig.Client([1], 0, None)
+            client.failed.update(failed)
             client.session, client.turns = "s", [rig.Turn(1, "r1", outcome)]
             for event in events:
                 client.seen.take(event)
-            return len(rig.problems(client, {"running": running, "messages": list(messages)}, noted))
+            return len(rig.problems(client, {"running": running, "messages": list(messages)}, noted, is_orderly))
 
-        self.assertEqual(found(), 0)
+        self.assertEqual((found(), found("interrupted", failed=[502]), found(is_orderly=True)), (0, 0, 0))
         for wrong in [
-            found(running=True), found(outcome=""), found(noted=[]), found(noted=[1, 1]), found(messages=[tool, answer]),
+            found("interrupted", is_orderly=True), found(failed=[502], is_orderly=True), found(running=True), found(outcome=""), found(noted=[]), found(noted=[1, 1]), found(messages=[tool, answer]),
             found(messages=[user, user, tool, answer]), *(found(events=[*events, event]) for event in events),
             *(found(events=[one for one in events if one is not event]) for event in events[:-1]),
         ]:  # fmt: skip

@@ -1,6 +1,6 @@
 """Restarts two gateways behind nginx in turn, under load. No call may be lost or done twice: every call carries a number,
 and the server behind the gateways counts what comes. With `--upstreams` the servers are killed instead (`upstreams.py`), and
-with `--turns N` one of N servers that share a database (`turns.py`)."""
+with `--turns N` one of N servers that share a database (`turns.py`), which `--orderly` restarts instead."""
 
 import argparse
 import contextlib
@@ -100,6 +100,7 @@ def suite():
     parser.add_argument("--upstreams", action="store_true", help="kill the servers behind one gateway instead; 600 seconds are the full trial")
     parser.add_argument("--turns", type=int, default=0, metavar="N", help="kill one of N servers with one database every 5 seconds instead")
     parser.add_argument("--clients", type=int, default=turns.CLIENTS, help="with --turns and --stores: how many clients")
+    parser.add_argument("--orderly", action="store_true", help="with --turns: tell the servers to end and start them again, instead of kills")
     parser.add_argument("--nginx", action="store_true", help="with --turns: behind nginx, as clients of a team are")
     parser.add_argument("--stores", action="store_true", help="measure turns with a database and with files instead")
     options = parser.parse_args()
@@ -107,7 +108,7 @@ def suite():
         return stores.run(kit.converse(options.binary, "--release"), options.clients, options.seconds)
     if options.turns:
         nginx = kit.debian("usr/sbin/nginx", "nginx") if options.nginx else None
-        return turns.run(kit.converse(options.binary, "--release"), options.turns, options.seconds, options.clients, nginx)
+        return turns.run(kit.converse(options.binary, "--release"), options.turns, options.seconds, options.clients, nginx, options.orderly)
     if options.upstreams:
         return upstreams.run(kit.converse(options.binary, "--release"), max(options.seconds, 45))
     nginx = kit.debian("usr/sbin/nginx", "nginx")

@@ -3,6 +3,9 @@
 Every turn that was accepted must end with an answer or a recorded interruption, on the server that runs it or another one. Each
 turn carries a number, and a tool notes it: no number may be noted twice. What clients see, at whatever server, must be
 what the session has, without a gap and without anything twice.
+
+With `--orderly` the servers are told to end instead, and started again, one after the other, as an administrator does it. Then
+no turn may be interrupted either, and every request must be answered by a server.
 """
 
 import collections
@@ -11,6 +14,7 @@ import http.client
 import itertools
 import json
 import re
+import signal
 import sys
 import tempfile
 import threading
@@ -30,6 +34,11 @@ AWAY = 1
 PATIENCE = 90
 PAUSE = 0.2
 WAITS = {"busy", "idempotency-key-in-use", "no-database", "overloaded", "too-many-turns", "stopping"}
+# In an orderly restart: what the tool of a turn takes, so that some turns run whenever a server is told to end; the limit of
+# the end, which is that of `--drain` and a little; and the time until the proxy uses a server again.
+TOOL_TAKES = 0.5
+ENDING = 45
+BETWEEN = 2
 # What nginx answers for a server that was killed with the request.
 GATEWAY_ERRORS = {502, 504}
 
@@ -45,6 +54,18 @@ class Server:
 
     def start(self):
         self.program = kit.Program(self.words, cwd=self.directory, env=self.env)
+
+    def restart(self):
+        """Returns the seconds from the signal until the server had ended."""
+        told = time.monotonic()
+        self.program.signal(signal.SIGTERM)
+        ran = self.program.end(ENDING)
+        if ran.code != 0:
+            raise kit.Failed(f"a server ended badly\n{ran.report()}")
+        took = time.monotonic() - told
+        self.start()
+        kit.until("the server is ready again", 60, self.is_ready)
+        return took
 
     def is_ready(self):
         try:
@@ -114,7 +135,7 @@ class Client(threading.Thread):
         self.ports = itertools.cycle(ports[number % len(ports) :] + ports[: number % len(ports)])
         self.first, self.over = number * 1_000_000, over
         self.session, self.turns, self.seen, self.wrong = None, [], Seen(), []
-        self.cut = 0
+        self.cut, self.failed, self.refused = 0, collections.Counter(), collections.Counter()
 
     def run(self):
         for number in itertools.count(self.first + 1):
@@ -148,8 +169,10 @@ class Client(threading.Thread):
                 status, last = ask(port, "POST", "/api/runs", body, {"idempotency-key": run})
             except (OSError, http.client.HTTPException) as error:
                 last = error
+                self.failed[type(error).__name__] += 1
                 continue
             if status in GATEWAY_ERRORS:
+                self.failed[status] += 1
                 continue
             if status == 202:
                 self.session = last["session"]
@@ -158,6 +181,7 @@ class Client(threading.Thread):
             if code == "idempotency-key-interrupted":
                 self.cut += 1
                 return None
+            self.refused[code] += 1
             if code not in WAITS:
                 raise kit.Failed(f"turn {number} was refused with {status}: {last}")
         return None
@@ -204,8 +228,8 @@ def number(message):
     return int(re.search(r"number=(\d+)", json.dumps(message)).group(1))
 
 
-def problems(client, shown, noted):
-    """Returns what is wrong with a client's session, by what the session has."""
+def problems(client, shown, noted, is_orderly=False):
+    """Returns what is wrong with a client's session, by what the session has. After orderly restarts nothing was interrupted."""
     found, times, where = list(client.wrong), collections.Counter(noted), f"session {client.session}"
     if shown.get("running", True):
         return [*found, f"{where}: {json.dumps(shown)[:300]}"]
@@ -234,8 +258,10 @@ def problems(client, shown, noted):
         if times[one] != 1:
             found.append(f"{where}: {one} has a result, and was noted {times[one]} times")
     for turn in client.turns:
-        if turn.outcome not in ("success", "interrupted"):
+        if turn.outcome not in (("success",) if is_orderly else ("success", "interrupted")):
             found.append(f"{where}: turn {turn.number} ended as {turn.outcome!r}")
+    if is_orderly and (client.cut or client.failed):
+        found.append(f"{where}: {client.cut} requests were cut, and others failed: {dict(client.failed)}")
     interrupted = sum(turn.outcome == "interrupted" for turn in client.turns)
     ends = [end.get("runId") for end in seen.ends if end.get("runId")]
     if doubled := [run for run, count in collections.Counter(ends).items() if count > 1]:
@@ -248,7 +274,7 @@ def problems(client, shown, noted):
 
 
 def killed(servers, end):
-    """Kills one server after the other until `end`; returns how many times."""
+    """Kills one server after the other until `end`. Returns how many times."""
     kills = 0
     while time.monotonic() + KILL_EVERY < end:
         time.sleep(KILL_EVERY - AWAY)
@@ -258,7 +284,17 @@ def killed(servers, end):
         server.start()
         kills += 1
     time.sleep(max(0, end - time.monotonic()))
-    return kills
+    return f"{kills} kills"
+
+
+def restarted(servers, end, database):
+    """Restarts one server after the other until `end`. Returns how many times, and what was seen."""
+    running, took = [], []
+    while time.monotonic() < end:
+        time.sleep(BETWEEN)
+        running.append(int(database.value("SELECT count(*) FROM converse.turns WHERE process IS NOT NULL")))
+        took.append(servers[len(took) % len(servers)].restart())
+    return f"{len(took)} restarts of {min(took):.1f} to {max(took):.1f} s, each with {min(running)} to {max(running)} turns running"
 
 
 def proxied(nginx, directory, servers):
@@ -273,7 +309,7 @@ def proxied(nginx, directory, servers):
     return front, port
 
 
-def run(binary, count, seconds, clients=CLIENTS, nginx=None):
+def run(binary, count, seconds, clients=CLIENTS, nginx=None, is_orderly=False):
     """With `nginx`, that program is in front of the servers, and clients know it alone."""
     with tempfile.TemporaryDirectory(prefix="turns", dir="/tmp") as work, contextlib.ExitStack() as held:
         directory = Path(work)
@@ -283,7 +319,7 @@ def run(binary, count, seconds, clients=CLIENTS, nginx=None):
         database, log = kit.Database(directory / "database"), directory / "noted.log"
         database.start()
         held.callback(database.stop)
-        tool = Remote(log)
+        tool = Remote(log, *([TOOL_TAKES] if is_orderly else []))
         tool.start()
         held.callback(tool.kill)
         describe(directory / "ensembles", "noted", f'transport = "http"\nurl = "http://127.0.0.1:{tool.port}/mcp"\n')
@@ -303,7 +339,7 @@ def run(binary, count, seconds, clients=CLIENTS, nginx=None):
         clients = [Client(ports, number, over) for number in range(clients)]
         for client in clients:
             client.start()
-        kills = killed(servers, began + seconds)
+        losses = restarted(servers, began + seconds, database) if is_orderly else killed(servers, began + seconds)
         over.set()
         for client in clients:
             client.join(3 * PATIENCE)
@@ -313,15 +349,16 @@ def run(binary, count, seconds, clients=CLIENTS, nginx=None):
         found = []
         for client in clients:
             path = f"/api/sessions/{client.session}?from=0&limit=1000"
-            found += problems(client, ask(servers[0].port, "GET", path)[1], noted)
+            found += problems(client, ask(servers[0].port, "GET", path)[1], noted, is_orderly)
         if doubled := [number for number, times in collections.Counter(noted).items() if times > 1]:
             found.append(f"{len(doubled)} numbers were noted twice, as {doubled[:5]}")
         outcomes = collections.Counter(turn.outcome for turn in turns)
         print(
-            f"{count} servers{' behind nginx' if nginx else ''}, {len(clients)} clients, {seconds:.0f} s, {kills} kills: "
+            f"{count} servers{' behind nginx' if nginx else ''}, {len(clients)} clients, {seconds:.0f} s, {losses}: "
             f"{len(turns)} turns accepted, "
             f"{outcomes['success']} answered, {outcomes['interrupted']} interrupted, "
-            f"{sum(client.cut for client in clients)} cut before they were accepted; "
+            f"{sum(client.cut for client in clients)} cut before they were accepted, "
+            f"asked to try again: {dict(sum((client.refused for client in clients), collections.Counter()))}; "
             f"an idle server sends {idle:.2f} statements a second"
         )
         if found:

@@ -1,13 +1,15 @@
 """An MCP server whose one tool `note` writes each number that it is given to a file, which survives its being killed.
 
-`upstream.py LOG [PORT]`: over stdio, or over HTTP at a port. The era of 2026-07-28 only.
+`upstream.py LOG [PORT [SECONDS]]`: over stdio, or over HTTP at a port. A call takes so many seconds. The era of 2026-07-28 only.
 """
 
 import json
 import os
 import sys
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+TAKES = float(sys.argv[3]) if len(sys.argv) > 3 else 0
 LOG = os.open(sys.argv[1], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 TOOL = {
     "name": "note", "description": "Notes a number and says it",
@@ -28,6 +30,7 @@ def answer(asked):
         case "tools/call":
             number = asked["params"]["arguments"]["number"]
             os.write(LOG, f"{number}\n".encode())
+            time.sleep(TAKES)
             return {**WHOLE, "isError": False, "content": [{"type": "text", "text": f"heard {number}."}]}
         case "ping":
             return WHOLE

@@ -150,14 +150,14 @@ def describe(directory, name, connection):
 
 
 class Remote:
-    """A server over HTTP at a port that it keeps."""
+    """A server over HTTP at a port that it keeps. `more`: the seconds that its tool takes."""
 
-    def __init__(self, log):
-        self.log, self.port, self.program = log, kit.free_port(), None
+    def __init__(self, log, *more):
+        self.log, self.port, self.more, self.program = log, kit.free_port(), more, None
 
     def start(self):
         """Returns when the server listened."""
-        self.program = kit.Program([sys.executable, HERE / "upstream.py", self.log, self.port])
+        self.program = kit.Program([sys.executable, HERE / "upstream.py", self.log, self.port, *self.more])
         kit.until("a server listens", 60, lambda: kit.listens(self.port))
         return time.monotonic()
 

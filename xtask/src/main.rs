@@ -56,7 +56,8 @@ check (exit 1 if something is wrong; each takes --help):
   panel                        drive a browser through the web panel
   real                         use llama.cpp's server with a model of random weights
   replicas [--upstreams]       restart gateways behind nginx, or servers behind a gateway, under load; `--turns N`: kill
-                               one of N servers with one database; `--stores`: compare turns in a database and in files
+                               one of N servers with one database, or `--orderly` restart it; `--stores`: compare
+                               turns in a database and in files
   terminals                    replay sequences in the terminal on an emulator of others
   validators                   give what the program writes to validators of others
   wire                         hold requests against the types of the vendors' clients";
