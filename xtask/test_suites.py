@@ -20,7 +20,7 @@ def load(name):
 
 
 canary, conformance, flags = map(load, ["canary/run", "conformance/run", "conformance/client"])
-gold = load("durable/gold")
+gold, restate = map(load, ["durable/gold", "durable/restate"])
 interop, replicas, screenshots, durable = map(load, ["interop/run", "replicas/run", "screenshots/run", "durable/run"])
 agentdojo, gateways, openai = map(load, ["agentdojo/run", "gateways/run", "openai/run"])
 growth, openapi = map(load, ["growth/run", "openapi/run"])
@@ -404,16 +404,34 @@ class Durable(unittest.TestCase):
     def test_every_way_to_lose_a_conversation_is_seen(self):
         calls = [{"tool": "ledger__look"}, {"tool": "ledger__note"}]
 
-        def found(noted=(0,), ids=("0",), **more):
+        def found(noted=(0,), ids=("0",), expected=("ledger__look", "ledger__note"), **more):
             line = {"answer": "noted 0", "exit": 0, "reason": "answered", "invocations": calls, "usage": {"output": 15}, **more}
-            return len(durable.problems([{**line, "id": one} for one in ids], range(1), noted))
+            return len(durable.problems([{**line, "id": one} for one in ids], range(1), noted, expected))
 
         self.assertEqual((found(), found(answer="unknown 0", noted=()), found(answer="unknown 0")), (0, 0, 0))
+        self.assertEqual(found(expected=("ledger__note",), invocations=calls[1:], usage={"output": 10}), 0)
         for wrong in [
             found(noted=()), found(noted=(0, 0)), found(ids=()), found(ids=("0", "0")), found(exit=7), found(answer="refused 0"),
             found(answer="noted 1"), found(invocations=calls[1:]), found(usage={"output": 10}), found(answer="unknown 0", noted=(0, 0)),
         ]:  # fmt: skip
             self.assertGreater(wrong, 0)
+
+    def test_a_cluster_is_whole_if_all_know_all_and_each_partition_has_a_leader(self):
+        whole = {"failure_detector_nodes_total": 3, "metadata_server_replicated_leader_id": 1, "num_partitions": 8}
+
+        def is_whole(leaders=(4, 2, 2), **one):
+            seen = [{**whole, "num_active_partition_leaders": count} for count in leaders]
+            seen[1] |= one
+            return restate.is_whole([SimpleNamespace(is_ready=lambda: True, figures=lambda one=one: one) for one in seen])
+
+        self.assertTrue(is_whole())
+        for wrong in [is_whole((4, 2, 1)), is_whole(failure_detector_nodes_total=2), is_whole(metadata_server_replicated_leader_id=0)]:
+            self.assertFalse(wrong)
+
+    def test_of_the_nodes_only_those_alive_are_counted(self):
+        line = 'restate_failure_detector_nodes_total{{node_name="n1",state="{}"}} {}\n'
+        text = line.format("dead", 1) + line.format("alive", 2) + line.format("suspect", 0) + 'restate_num_partitions{node_name="n1"} 8\n'
+        self.assertEqual(restate.figures(text), {"failure_detector_nodes_total": 2, "num_partitions": 8})
 
     def test_an_action_is_asked_for_again_only_if_it_was_not_done(self):
         actions = [{"name": name, "arguments": {}} for name in ("get", "cancel", "get")]

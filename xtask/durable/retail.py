@@ -32,6 +32,7 @@ class Retail:
 
     def __init__(self, place, held):
         python = kit.Kit("durable/retail.txt", "--no-deps").install(place, "retail").program("python")
+        self.rows = []
         self.shop = held.enter_context(kit.Remote([python, HERE / "shop.py", "{port}"]))
         self.tasks = self.asked("/tasks")
         self.model = [sys.executable, HERE / "gold.py", "{port}", self.shop.port]
@@ -62,7 +63,7 @@ class Retail:
         """Runs a batch of all tasks. Returns what is wrong."""
         lines = [{"id": task, "prompt": f"task {task}"} for task in self.tasks["actions"]]
         (servers.directory / "lines.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-        results, found, took = servers.driven(binary, "batch", "lines.jsonl")
+        results, found, took, killed = servers.driven(binary, "batch", "lines.jsonl")
         if sorted(line["id"] for line in results) != sorted(self.tasks["actions"]):
             found.append(f"{len(results)} results of {len(lines)} tasks")
         for line in results:
@@ -77,7 +78,7 @@ class Retail:
         actions = sum(map(len, self.tasks["actions"].values()))
         unknown = sum(call["tool"] == "retail__performed" for line in results for call in line["invocations"])
         print(
-            f"{len(lines)} tasks with {actions} gold actions: {took}; {end['same']} databases as without converse, "
+            f"{len(lines)} tasks with {actions} gold actions: {took:.1f} s, {killed}; {end['same']} databases as without converse, "
             f"{end['writes']} writes, {unknown} calls with an unknown outcome"
         )
         return found

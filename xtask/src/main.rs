@@ -48,7 +48,8 @@ check (exit 1 if something is wrong; each takes --help):
   canary                       run the end-to-end tests with keys and search for the keys
   conformance                  run MCP's conformance suite against the client and the gateway
   crash [--store postgres]     kill the program at every write, or hit it, its database or the connection at a statement
-  durable [--nodes 3] [--tau2] kill workers of a Restate server, and one of its nodes, while conversations run
+  durable [--nodes 3] [--tau2] kill workers of a Restate server, and its nodes in turn, while conversations run; with
+                               `--calm`, measure them with workers and without, in both stores
   fuzz                         drive the decoders with libFuzzer
   interop                      use MCP servers of others, and point clients of others at the gateway
   openai                       point OpenAI's libraries and other clients at the HTTP front
