@@ -2,11 +2,15 @@
 
     pip install --no-deps --target bfcl bfcl-eval==2026.3.23
     python3 docs/examples/bfcl.py bfcl/bfcl_eval/data --into suites
-    converse eval suites/multiple.toml --ensembles suites/multiple -m PROVIDER/MODEL -j 8
+    converse eval suites/multiple.toml --ensembles suites/multiple -m PROVIDER/MODEL -j 8 -o multiple.jsonl
+    python3 docs/examples/bfcl.py bfcl/bfcl_eval/data --figures multiple.jsonl
 
 Each entry becomes a case with an ensemble of its own, whose tools answer "done". What is expected of the arguments becomes
 a JSON Schema. Texts are compared as BFCL does: without case, blanks and `,./-_*^`. Unlike there, 5.0 is the integer 5, and
 a model may make the right call more than once.
+
+`--figures` counts the calls with a wrong value: the right function is called, and an argument has a value that BFCL does not
+accept. Arguments that are missing, and calls of another function, are counted by themselves.
 """
 
 import argparse
@@ -26,12 +30,17 @@ LONGEST_NAME = 50
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path, help="the directory `bfcl_eval/data` of the package `bfcl-eval`")
-    parser.add_argument("--into", type=Path, required=True, help="the directory for the suites and their ensembles")
+    task = parser.add_mutually_exclusive_group(required=True)
+    task.add_argument("--into", type=Path, help="the directory for the suites and their ensembles")
+    task.add_argument("--figures", type=Path, nargs="+", help="reports of `converse eval -o` to count wrong values in")
     options = parser.parse_args()
+    if options.figures:
+        for path in options.figures:
+            print(f"{path}: {figures(options.data, lines(path))}")
+        return
     for category in CATEGORIES:
         entries = lines(options.data / f"BFCL_v4_{category}.json")
-        path = options.data / "possible_answer" / f"BFCL_v4_{category}.json"
-        answers = {line["id"]: line["ground_truth"] for line in lines(path)} if path.exists() else {}
+        answers = answers_of(options.data, category)
         ensembles = options.into / category
         ensembles.mkdir(parents=True, exist_ok=True)
         cases = []
@@ -42,6 +51,58 @@ def main():
         suite = options.into / f"{category}.toml"
         suite.write_text(f"[suite]\nname = {text(category)}\n" + "".join(cases))
         print(f"{suite}: {len(cases)} cases")
+
+
+def answers_of(data, category):
+    path = data / "possible_answer" / f"BFCL_v4_{category}.json"
+    return {line["id"]: line["ground_truth"] for line in lines(path)} if path.exists() else {}
+
+
+def figures(data, runs):
+    """Returns what the calls of one report are, in words."""
+    answers = {name: right for category in CATEGORIES for name, right in answers_of(data, category).items()}
+    made = wrong = other = values = wrong_values = 0
+    for run in runs:
+        right = {tool_name(name): arguments for answer in answers.get(run["case"], []) for name, arguments in answer.items()}
+        for call in (run["result"] or {}).get("invocations", []):
+            accepted = right.get(call["tool"].split("__", 1)[1])
+            unfit = [] if accepted is None else [
+                value for name, value in call["arguments"].items() if not accepts(accepted.get(name, []), value)
+            ]
+            made += 1
+            other += accepted is None
+            wrong += bool(unfit)
+            values += len(call["arguments"])
+            wrong_values += len(unfit)
+    passed = sum(run["status"] == "passed" for run in runs)
+    return (
+        f"{len(runs)} runs, {passed} passed ({share(passed, len(runs))}); {made} calls, {other} of another function, "
+        f"{wrong} with a wrong value ({share(wrong, made)}); {values} values, {wrong_values} wrong"
+    )
+
+
+def share(part, whole):
+    return f"{100 * part / whole:.1f} %" if whole else "none"
+
+
+def accepts(values, value):
+    """Returns whether `value` is one of `values` for the schema that `any_of` makes of them."""
+    return any(equals(one, value) for one in values)
+
+
+def equals(wanted, value):
+    match wanted:
+        case str():
+            return isinstance(value, str) and re.search(pattern(wanted), value) is not None
+        case list():
+            return isinstance(value, list) and len(wanted) == len(value) and all(map(equals, wanted, value))
+        case dict():
+            members = {name: one if isinstance(one, list) else [one] for name, one in wanted.items()}
+            missing = [name for name, some in members.items() if "" not in some and name not in value]
+            accepted = isinstance(value, dict) and all(accepts(members.get(name, []), one) for name, one in value.items())
+            return accepted and not missing
+        case _:
+            return wanted == value and isinstance(wanted, bool) == isinstance(value, bool)
 
 
 def lines(path):
