@@ -23,6 +23,8 @@ pub(crate) enum Kind {
     /// `5 km to miles`.
     Conversion,
     Number,
+    /// The number of `5%` or "5 percent".
+    Percent,
     /// An e-mail address, a date, a time of day, SQL or a number in words, which no parameter takes.
     Unread,
 }
@@ -144,12 +146,73 @@ impl Scan<'_> {
             }
             let Some((number, end)) = number_at(self.clause, word.start, russian) else { continue };
             skip = end;
-            let inside = |one: &Evidence| matches!(one.kind, Kind::Sum { .. } | Kind::Conversion);
+            let Some((kind, end)) = self.amount(word.start, end) else { continue };
+            // "10-15" may be a range and "4/5" a grade.
+            let inside = |one: &Evidence| matches!(one.kind, Kind::Sum { certain: true } | Kind::Conversion);
             let mut others = self.evidence.iter().filter(|one| !inside(one));
             let free = others.all(|one| one.end <= word.start || end <= one.start);
-            if free && !self.clause[end..].starts_with(char::is_alphabetic) {
-                self.evidence.push(Evidence { kind: Kind::Number, value: number, start: word.start, end });
+            if free {
+                self.evidence.push(Evidence { kind, value: number, start: word.start, end });
             }
+        }
+    }
+
+    /// Returns what the signs and words around a number make of it, and where that ends. A part of a unit (`m/s^2`), a
+    /// multiple ("5 million", "2 pi") and a number with letters at its end are not numbers by themselves.
+    fn amount(&self, start: usize, end: usize) -> Option<(Kind, usize)> {
+        let (before, rest) = (&self.clause[..start], &self.clause[end..]);
+        let in_unit = before.strip_suffix(['^', '/']).is_some_and(|one| one.ends_with(char::is_alphabetic));
+        if in_unit || rest.starts_with(char::is_alphabetic) {
+            return None;
+        }
+        let next = self.words.iter().find(|word| word.start >= end);
+        let next = next.filter(|word| self.clause[end..word.start].chars().all(|c| " \u{a0}-".contains(c)));
+        let (text, to) = next.map_or(("", end), |word| (word.text.as_str(), word.end));
+        match text {
+            _ if rest.trim_start().starts_with('%') => {
+                Some((Kind::Percent, end + 1 + rest.len() - rest.trim_start().len()))
+            }
+            _ if text.starts_with("percent") || text.starts_with("процент") => {
+                Some((Kind::Percent, to))
+            }
+            "am" | "pm" => Some((Kind::Unread, to)),
+            "pi" | "π" => None,
+            _ if is(text, "numbers") => None,
+            _ => Some((Kind::Number, end)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_read_with_what_stands_around_it() {
+        let found = |text: &str| -> Vec<(Kind, String)> {
+            let all = evidence(text).into_iter();
+            let number = |one: &Evidence| matches!(one.kind, Kind::Number | Kind::Percent);
+            all.filter(number).map(|one| (one.kind, one.value)).collect()
+        };
+        for (text, numbers) in [
+            ("a load of 7 kg/m^2 on 3 m^3", &["7", "3"][..]),
+            ("a pull of 9 N/2 s", &["9"]),
+            ("a town of 3 million people", &[]),
+            ("a flock of 3 thousand birds", &[]),
+            ("город на 3 миллиона человек", &[]),
+            ("an arc of 3 pi", &[]),
+            ("supper at 7 PM", &[]),
+            ("a room for 10-15 guests", &[]),
+            ("a grade of 4/5", &[]),
+            ("what is 10/4", &["10", "4"]),
+            ("a box of 1,200 nails", &["1200"]),
+        ] {
+            let wanted: Vec<_> = numbers.iter().map(|one| (Kind::Number, (*one).to_owned())).collect();
+            assert_eq!(found(text), wanted, "{text}");
+        }
+        for text in ["a tip of 12%", "a tip of 12 %", "a tip of 12 percent", "скидка 12 процентов"]
+        {
+            assert_eq!(found(text), [(Kind::Percent, "12".to_owned())], "{text}");
         }
     }
 }

@@ -7,11 +7,12 @@ use serde_json::{Map, Value};
 
 use crate::clause::Clause;
 use crate::evidence::{Evidence, Kind};
+use crate::numbers::assign;
 use crate::text::{Piece, TextSource};
 use crate::tokens::{Shape, path_shape};
 use crate::tool::{Parameter, Takes, Tool};
 use crate::value::fitting;
-use crate::words::{Word, among, identifier_words, is, is_stop, means, related, terms, words};
+use crate::words::{Word, among, identifier_words, is, is_stop, means, related, terms};
 
 /// Byte offsets in the clause.
 pub(crate) type Span = (usize, usize);
@@ -44,23 +45,28 @@ pub(crate) fn fill(tool: &Tool, clause: &Clause) -> Option<Filled> {
         return None;
     }
     let order = |parameter: &&Parameter| match parameter.takes {
-        Takes::Number | Takes::Whole => (1, 255 - filling.nearest(parameter)),
-        Takes::Switch | Takes::Choice => (2, 0),
-        Takes::Quoted | Takes::Identifier | Takes::Pattern => (3, 0),
-        Takes::Query | Takes::Text | Takes::Old | Takes::New => (4, 0),
-        _ => (0, u8::from(!parameter.required)),
+        Takes::Number | Takes::Whole => (1, !parameter.required),
+        Takes::Switch | Takes::Choice => (2, false),
+        Takes::Quoted | Takes::Identifier | Takes::Pattern => (3, false),
+        Takes::Query | Takes::Text | Takes::Old | Takes::New => (4, false),
+        _ => (0, !parameter.required),
     };
     let mut parameters: Vec<&Parameter> = tool.parameters.iter().collect();
-    parameters.sort_by_cached_key(order);
+    parameters.sort_by_key(order);
+    let mut counted = false;
     for parameter in parameters {
         let done = match parameter.takes {
-            Takes::Number | Takes::Whole => filling.number(parameter),
+            Takes::Number | Takes::Whole if counted => continue,
+            Takes::Number | Takes::Whole => {
+                counted = true;
+                filling.numbers()
+            }
             Takes::Switch => filling.switch(parameter),
             Takes::Choice => filling.choice(parameter),
             takes if REPEATED.contains(&takes) => filling.evidence(parameter),
             _ => filling.text(parameter),
         };
-        if !done && parameter.required {
+        if !done && (parameter.required || parameter.is_number()) {
             return None;
         }
     }
@@ -121,6 +127,7 @@ impl<'a> Filling<'a> {
             (Takes::Expression, Kind::Sum { certain }) => (if *certain { 4.0 } else { 1.0 }, text),
             (Takes::Expression, Kind::Conversion) if self.tool.knows_units() => (4.0, text),
             (Takes::Zone, Kind::Place(Some(zone))) => (2.0, zone),
+            (Takes::Place, Kind::Place(_)) if parameter.wants_region() && !text.contains(',') => return None,
             (Takes::Zone, Kind::Zone | Kind::Place(None)) | (Takes::Place, Kind::Place(_)) => (2.0, text),
             (Takes::Directory, Kind::Path(Shape::File)) => return None,
             // "Write tests for main.rs" must not write them over it.
@@ -159,51 +166,12 @@ impl<'a> Filling<'a> {
         )
     }
 
-    fn number(&mut self, parameter: &Parameter) -> bool {
-        let mut best: Option<(u8, Value, Span)> = None;
-        for one in self.clause.evidence.iter().filter(|one| one.kind == Kind::Number) {
-            let near = self.nearness(parameter, one);
-            if let Some(value) = fitting(&parameter.schema, parameter.kind(), &one.value)
-                && (parameter.required || near > 0)
-                && self.free(one.start, one.end)
-                && best.as_ref().is_none_or(|(other, ..)| near > *other)
-            {
-                best = Some((near, value, (one.start, one.end)));
-            }
+    fn numbers(&mut self) -> bool {
+        let Some(assigned) = assign(self.tool, self.clause, &self.filled.used) else { return false };
+        for one in assigned {
+            self.take(one.parameter, one.value, one.span, if one.named { 1.5 } else { 0.8 });
         }
-        best.is_some_and(|(near, value, span)| {
-            self.take(parameter, value, span, if near > 0 { 1.5 } else { 0.8 })
-        })
-    }
-
-    fn nearest(&self, parameter: &Parameter) -> u8 {
-        let numbers = self.clause.evidence.iter().filter(|one| one.kind == Kind::Number);
-        numbers.map(|one| self.nearness(parameter, one)).max().unwrap_or(0)
-    }
-
-    /// Returns how strongly the words beside a number suggest a parameter: 3 for "limit 5", 2 for a count ("the first 5 commits"),
-    /// 1 for a thing of its description, 0 for nothing.
-    fn nearness(&self, parameter: &Parameter, one: &Evidence) -> u8 {
-        let described = words(&parameter.description);
-        let own = |word: &str| parameter.words.iter().any(|mine| related(mine, word));
-        let thing = |word: &Word| {
-            let is_described = described.iter().any(|mine| related(&mine.text, &word.text));
-            !is_stop(&word.text) && (own(&word.text) || is_described)
-        };
-        let words = &self.clause.words;
-        let before: Vec<&Word> = words.iter().rev().filter(|word| word.end <= one.start).take(2).collect();
-        let after = words.iter().find(|word| word.start >= one.end);
-        if parameter.is_named(&["first", "start", "line"]) {
-            // "Line 10" is a place to begin at, "the first 10 lines" is a count.
-            return u8::from(before.first().is_some_and(|word| means(&word.text, "line")));
-        }
-        let counts = parameter.words.iter().any(|word| means(word, "count"));
-        let last = after.is_none() && before.iter().any(|word| means(&word.text, "recent"));
-        match after.is_some_and(thing) {
-            _ if before.iter().any(|word| own(&word.text)) => 3,
-            thing if counts && (thing || last) => 2,
-            thing => u8::from(thing),
-        }
+        true
     }
 
     /// Turns a switch on by the words of its name that the tool's own name does not have: "append" turns something on in a
@@ -229,8 +197,9 @@ impl<'a> Filling<'a> {
         let Some(hits) = names.iter().map(hit).collect::<Option<Vec<usize>>>() else { return false };
         let Some(last) = hits.last().copied() else { return false };
         let word = &self.clause.words[last];
-        let before = last.checked_sub(1).map_or("", |at| self.clause.words[at].text.as_str());
-        let off = among(before, "no not without не без");
+        let first = hits.iter().copied().min().unwrap_or(last);
+        let mut before = self.clause.words[..first].iter().rev().take(2);
+        let off = before.any(|word| among(&word.text, "no not without few little never не без мало"));
         let span = (word.start, word.end);
         if off || self.switched.contains(&span) {
             return false;
@@ -249,7 +218,11 @@ impl<'a> Filling<'a> {
         for choice in parameter.choices() {
             let parts = choice.as_str().map(identifier_words).unwrap_or_default();
             let hit = |part: &String| {
-                let same = |word: &&Word| related(part, &word.text) && self.free(word.start, word.end);
+                // "Annual" is not "annually".
+                let adverb = |word: &Word| part.ends_with("ly") == word.text.ends_with("ly");
+                let same = |word: &&Word| {
+                    related(part, &word.text) && adverb(word) && self.free(word.start, word.end)
+                };
                 self.clause.words.iter().find(same).filter(|word| !is_stop(&word.text))
             };
             let of_tool = parts.iter().any(|part| own.iter().any(|mine| related(mine, part)));
@@ -330,4 +303,61 @@ impl<'a> Filling<'a> {
 fn is_file_name(quoted: &str) -> bool {
     let last = quoted.split_whitespace().last().unwrap_or_default();
     !quoted.contains(char::is_whitespace) || path_shape(last).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn filled(properties: Value, required: &[&str], clause: &str) -> Option<Value> {
+        let parameters = json!({"required": required, "properties": properties});
+        let tool = Tool::read(&json!({"function": {"name": "x__brew", "parameters": parameters}})).unwrap();
+        let filled = fill(&tool, &Clause::read(clause))?;
+        filled.arguments.into_iter().next().map(Value::Object)
+    }
+
+    #[test]
+    fn a_switch_is_not_turned_on_by_its_opposite() {
+        let tea = |clause: &str| filled(json!({"green_leaves": {"type": "boolean"}}), &[], clause);
+        assert_eq!(tea("brew green leaves"), Some(json!({"green_leaves": true})));
+        for clause in ["brew without green leaves", "brew with few green leaves", "brew not too green leaves"]
+        {
+            assert_eq!(tea(clause), Some(json!({})), "{clause}");
+        }
+    }
+
+    #[test]
+    fn an_adverb_is_not_its_adjective() {
+        let tea = |clause: &str| filled(json!({"rhythm": {"enum": ["Daily", "Monthly"]}}), &[], clause);
+        assert_eq!(tea("brew the tea monthly"), Some(json!({"rhythm": "Monthly"})));
+        assert_eq!(tea("brew the tea of the month"), Some(json!({})));
+    }
+
+    #[test]
+    fn a_place_has_the_declared_form() {
+        let tea = |description: &str, clause: &str| {
+            filled(json!({"city": {"type": "string", "description": description}}), &["city"], clause)
+        };
+        let form = "In the format City, State";
+        assert_eq!(tea(form, "tea in Boston"), None);
+        assert_eq!(tea(form, "tea in Boston, MA"), Some(json!({"city": "Boston, MA"})));
+        assert_eq!(tea("The city and state", "tea in Boston"), Some(json!({"city": "Boston"})));
+    }
+
+    #[test]
+    fn a_unit_and_a_word_of_the_tool_are_not_identifiers() {
+        let tea = |clause: &str| filled(json!({"key": {"type": "string"}}), &["key"], clause);
+        assert_eq!(tea("make it of TX7"), Some(json!({"key": "TX7"})));
+        assert_eq!(tea("make it at 80 RPM"), None);
+        assert_eq!(tea("the BREW of today"), None);
+    }
+
+    #[test]
+    fn a_topic_is_not_what_is_left_over() {
+        let tea =
+            |name: &str| filled(json!({name: {"type": "string"}}), &[name], "find the oldest friend of tea");
+        assert_eq!(tea("query"), Some(json!({"query": "oldest friend of tea"})));
+        assert_eq!(tea("topic"), None);
+    }
 }

@@ -25,6 +25,7 @@ mod clause;
 mod evidence;
 mod explicit;
 mod fill;
+mod numbers;
 mod places;
 mod plan;
 mod reply;

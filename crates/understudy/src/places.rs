@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::words::{among, stem, words};
+use crate::words::{Word, among, is, is_cyrillic, is_stop, stem, words};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -51,38 +51,88 @@ fn cities() -> &'static HashMap<String, Vec<City>> {
 
 const PREPOSITIONS: &str = "in at for from to of near and в во из на для по до и";
 
-/// Returns the places of a text in order: known cities, and capitalised names after "in" or «в», which a tool may know.
+/// Returns the places of a text in order: known cities, and capitalised names after "in" or «в», which a tool may know. A
+/// place is named in full: "New York City", "Lake Como", "Springfield, Illinois", "the Mississippi river".
 pub(crate) fn places(text: &str) -> Vec<Place> {
     let all = words(text);
-    let stems: Vec<String> = all.iter().map(|word| stem(&word.text)).collect();
     let mut places = Vec::new();
     let mut at = 0;
     while at < all.len() {
         let before = at.checked_sub(1).map_or("", |before| all[before].text.as_str());
-        let capital = text[all[at].start..].starts_with(char::is_uppercase);
-        let named = cities().get(&stems[at]).into_iter().flatten().find(|city| {
-            let count = city.stems.len();
-            let fits = stems[at..].starts_with(&city.stems);
-            let near = |c: char| c.is_alphanumeric() || " -.".contains(c);
-            fits && (capital || among(before, PREPOSITIONS))
-                && text[all[at].start..all[at + count - 1].end].chars().all(near)
-        });
+        let named = city(text, &all, at);
         let written = &text[all[at].start..all[at].end];
-        let stranger = capital
-            && among(before, "in в во")
-            && written.chars().count() > 2
-            && written.chars().all(char::is_alphabetic)
-            && written.chars().any(char::is_lowercase);
+        let stranger = is_name(written) && among(before, "in в во");
         let count = named.map_or(1, |city| city.stems.len());
-        let (start, end) = (all[at].start, all[at + count - 1].end);
-        if let Some(City { name, zone, .. }) = named {
-            places.push(Place { name: name.clone(), zone: Some(zone.clone()), start, end });
-        } else if stranger {
-            places.push(Place { name: written.to_owned(), zone: None, start, end });
+        if named.is_some() || stranger {
+            let last = whole(text, &all, at + count - 1, named.is_some());
+            let (start, end) = (all[at].start, all[last].end);
+            let known =
+                named.filter(|city| last == at + count - 1 && !text[start..end].starts_with(&city.name));
+            let name = known.map_or(&text[start..end], |city| city.name.as_str());
+            let zone = named.map(|city| city.zone.clone());
+            places.push(Place { name: name.to_owned(), zone, start, end });
+            at = last + 1;
+        } else {
+            at += 1;
         }
-        at += count;
     }
     places
+}
+
+fn city(text: &str, all: &[Word], at: usize) -> Option<&'static City> {
+    let before = at.checked_sub(1).map_or("", |before| all[before].text.as_str());
+    let capital = text[all[at].start..].starts_with(char::is_uppercase);
+    cities().get(&stem(&all[at].text)).into_iter().flatten().find(|city| {
+        let count = city.stems.len();
+        let fits = all.len() >= at + count
+            && all[at..].iter().zip(&city.stems).all(|(word, mine)| stem(&word.text) == *mine);
+        let near = |c: char| c.is_alphanumeric() || " -.".contains(c);
+        fits && (capital || among(before, PREPOSITIONS))
+            && text[all[at].start..all[at + count - 1].end].chars().all(near)
+    })
+}
+
+fn is_name(written: &str) -> bool {
+    written.starts_with(char::is_uppercase)
+        && written.chars().count() > 2
+        && written.chars().all(char::is_alphabetic)
+        && written.chars().any(char::is_lowercase)
+}
+
+/// Returns the last word of a place whose name so far ends with this one: over the capitalised words behind it, a word
+/// such as "river", and the state or country after a comma. The Russian name of a city is known without what follows.
+fn whole(text: &str, all: &[Word], last: usize, known: bool) -> usize {
+    let written = |at: usize| &text[all[at].start..all[at].end];
+    let between = |at: usize| &text[all[at].end..all[at + 1].start];
+    let word = |at: usize| at < all.len() && !is_stop(&all[at].text) && !is(&all[at].text, "calendar");
+    let capital =
+        |at: usize| word(at) && written(at).len() > 1 && written(at).starts_with(char::is_uppercase);
+    let run = |mut at: usize| {
+        while capital(at + 1) && between(at) == " " {
+            at += 1;
+        }
+        at
+    };
+    if known && written(last).chars().any(is_cyrillic) {
+        return last;
+    }
+    let mut last = run(last);
+    if word(last + 1) && between(last) == " " && is(&all[last + 1].text, "landforms") {
+        last += 1;
+    }
+    let region = last + 1;
+    if !capital(region)
+        || between(last) != ", "
+        || city(text, all, region).is_some()
+        || is(&all[region].text, "starters")
+    {
+        return last;
+    }
+    // "In Lyon, Nice and Metz" is a list.
+    let end = run(region);
+    let listed = (end + 1 < all.len()) && (between(end) == ", " || among(&all[end + 1].text, "and or и или"));
+    let listed = listed && (capital(end + 1) || (end + 2 < all.len() && capital(end + 2)));
+    if listed { last } else { end }
 }
 
 const AREAS: &str = "Africa America Antarctica Arctic Asia Atlantic Australia Europe Indian Pacific Etc";
@@ -129,6 +179,29 @@ mod tests {
         let name = |text: &str| places(text).first().map(|place| place.name.clone());
         assert_eq!(name("time in Gotham now").as_deref(), Some("Gotham"));
         assert_eq!(name("time in the kitchen"), None);
+    }
+
+    #[test]
+    fn a_place_is_named_in_full() {
+        for (text, names) in [
+            ("the weather in Gotham Heights now", &["Gotham Heights"][..]),
+            ("the weather in San Serif", &["San Serif"]),
+            ("the weather in London Docklands", &["London Docklands"]),
+            ("the weather in New York City", &["New York City"]),
+            ("fish in Anduin river", &["Anduin river"]),
+            ("the weather in Lisbon, Portugal today", &["Lisbon, Portugal"]),
+            ("hotels near Chicago, IL", &["Chicago, IL"]),
+            ("the weather in Paris Tuesday", &["Paris"]),
+            ("the weather in Paris, Berlin and Rome", &["Paris", "Berlin", "Rome"]),
+            ("the weather in Gotham, Bree and Arkham", &["Gotham"]),
+            ("the weather in Paris, Show it", &["Paris"]),
+            ("погода в Москве, Россия", &["Moscow"]),
+            ("погода в Нижнем Городе", &["Нижнем Городе"]),
+        ] {
+            let actual: Vec<_> = places(text).into_iter().map(|place| place.name).collect();
+            assert_eq!(actual, names, "{text}");
+        }
+        assert_eq!(places("in New York City")[0].zone.as_deref(), Some("America/New_York"));
     }
 
     #[test]

@@ -210,8 +210,14 @@ impl<'a> Finder<'a> {
                 self.clause.evidence.iter().filter(|span| span.start < one.end && one.start < span.end);
             all.any(|span| !matches!(span.kind, Kind::Number | Kind::Path(Shape::Unknown)))
         };
-        let mut all =
-            tokens(&self.clause.text).into_iter().filter(|one| odd(one) && !number(one) && !other(one));
+        // "80 BPM" names a unit, "the MRI report" a thing of the tool.
+        let own = identifier_words(self.tool.own_name());
+        let known = |one: &Token<'_>| {
+            let unit = self.clause.text[..one.start].trim_end().ends_with(|c: char| c.is_ascii_digit());
+            unit || own.contains(&lower(one.text))
+        };
+        let candidate = |one: &Token<'_>| odd(one) && !number(one) && !other(one) && !known(one);
+        let mut all = tokens(&self.clause.text).into_iter().filter(candidate);
         let one = all.find(|one| self.free(one.start, one.end))?;
         let piece = Piece { text: one.text.to_owned(), start: one.start, end: one.end, loose: false };
         all.next().is_none().then_some(piece)

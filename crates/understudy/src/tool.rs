@@ -3,9 +3,12 @@
 //! Everything comes from the declaration. A parameter that is not understood (`$ref`, objects, arrays, dates, languages)
 //! is never filled: if it is required, only the explicit form reaches the tool.
 
+use std::sync::OnceLock;
+
 use serde_json::{Map, Value};
 
-use crate::words::{identifier_words, means, words};
+use crate::numbers::Traits;
+use crate::words::{among, identifier_words, means, words};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Tool {
@@ -26,6 +29,7 @@ pub(crate) struct Parameter {
     pub(crate) schema: Map<String, Value>,
     pub(crate) required: bool,
     pub(crate) takes: Takes,
+    traits: OnceLock<Traits>,
 }
 
 /// The kind of evidence that fills a parameter.
@@ -136,6 +140,7 @@ impl Parameter {
             schema: own,
             required,
             takes: Takes::Nothing,
+            traits: OnceLock::new(),
         };
         parameter.takes = parameter.classify();
         parameter
@@ -151,6 +156,50 @@ impl Parameter {
 
     pub(crate) fn is_named(&self, any: &[&str]) -> bool {
         self.words.iter().any(|word| any.contains(&word.as_str()))
+    }
+
+    /// Whether the description prescribes a format with the state or country of a city.
+    pub(crate) fn wants_region(&self) -> bool {
+        let described = words(&self.description);
+        let says = |list: &str| described.iter().any(|word| among(&word.text, list));
+        says("format formatted") && says("state country region")
+    }
+
+    pub(crate) fn is_number(&self) -> bool {
+        matches!(self.takes, Takes::Number | Takes::Whole)
+    }
+
+    /// Made when a number is looked at first.
+    pub(crate) fn traits(&self) -> &Traits {
+        self.traits.get_or_init(|| Traits::new(&self.words, &self.description))
+    }
+
+    /// Returns the name without a digit or a single letter at its end: `side1` and `side2` are one row, `a` and `b` too.
+    pub(crate) fn row(&self) -> String {
+        let mut words = self.words.clone();
+        let last = words.pop().unwrap_or_default();
+        let bare = last.trim_end_matches(|c: char| c.is_ascii_digit());
+        let member = bare.len() < last.len() || last.chars().count() == 1;
+        if member && bare.chars().count() > 1 {
+            words.push(bare.to_owned());
+        } else if !member {
+            words.push(last);
+        }
+        words.join(" ")
+    }
+
+    /// Returns a percent as this parameter takes it: unchanged if its texts speak of percents, a hundredth if they ask for
+    /// a decimal or a fraction. Which of both an undescribed rate takes would be a guess.
+    pub(crate) fn percent(&self, number: &str) -> Option<String> {
+        let described = words(&self.description);
+        let mut all =
+            self.words.iter().map(String::as_str).chain(described.iter().map(|one| one.text.as_str()));
+        let fraction = self.schema.get("maximum").and_then(Value::as_f64).is_some_and(|most| most <= 1.0);
+        if fraction || all.clone().any(|word| among(word, "decimal fraction ratio")) {
+            return Some(format!("{number}e-2"));
+        }
+        let percent = all.any(|word| word.starts_with("percent")) || self.description.contains('%');
+        percent.then(|| number.to_owned())
     }
 
     fn classify(&self) -> Takes {
@@ -215,10 +264,10 @@ const BY_NAME: &[(&[&str], Takes)] = &[
     (&["path", "file", "filename", "filepath"], Takes::Path),
     (&["city", "location", "place", "town"], Takes::Place),
     (&["pattern", "regex"], Takes::Pattern),
-    (&["query", "q", "search", "keywords", "question", "topic"], Takes::Query),
+    (&["query", "q", "search", "keywords", "question"], Takes::Query),
     (&["content", "contents", "text", "body", "message", "note"], Takes::Text),
     (&["revision", "commit", "branch", "tag", "id", "key", "repo", "repository"], Takes::Identifier),
-    (&["title", "name", "subject", "label", "sql"], Takes::Quoted),
+    (&["title", "name", "subject", "topic", "label", "sql"], Takes::Quoted),
 ];
 
 const BY_DESCRIPTION: &[(&[&str], Takes)] = &[
@@ -272,6 +321,29 @@ mod tests {
         ] {
             assert_eq!(Parameter::read(name, &schema, true).takes, takes, "{name} {schema}");
         }
+    }
+
+    #[test]
+    fn a_declaration_says_what_a_percent_is_and_which_names_are_a_row() {
+        let percent = |name: &str, schema: Value| Parameter::read(name, &schema, true).percent("5");
+        for (name, schema, wanted) in [
+            ("raise", json!({"type": "number"}), None),
+            ("raise", json!({"type": "number", "maximum": 1}), Some("5e-2")),
+            ("raise", json!({"description": "As a decimal, 3% is 0.03"}), Some("5e-2")),
+            ("raise", json!({"description": "In percent"}), Some("5")),
+            ("raise", json!({"description": "By default 3%"}), Some("5")),
+            ("raise_percentage", json!({}), Some("5")),
+        ] {
+            assert_eq!(percent(name, schema.clone()).as_deref(), wanted, "{name} {schema}");
+        }
+        let row = |name: &str| Parameter::read(name, &json!({}), true).row();
+        for (one, other) in
+            [("side1", "side2"), ("a", "b"), ("point_x", "point_y"), ("first_side_1", "first_side_2")]
+        {
+            assert_eq!(row(one), row(other), "{one} {other}");
+        }
+        assert_ne!(row("width"), row("height"));
+        assert_ne!(row("side1"), row("angle1"));
     }
 
     #[test]
