@@ -281,6 +281,11 @@ mod tests {
                 "from a target weight of 72 and an initial 80",
                 json!({"initial_weight": 80, "target_weight": 72}),
             ),
+            (
+                &race,
+                "an initial 80, a target 72 and a weight class of 5",
+                json!({"initial_weight": 80, "target_weight": 72}),
+            ),
             (&pump, "ventilate at 3 bar for 9 minutes", json!({"ventilation": 3, "duration": 9})),
         ] {
             assert_eq!(numbers(required, clause), Some(wanted), "{clause}");
@@ -303,10 +308,12 @@ mod tests {
         assert_eq!(numbers(&age, "a horse of 7"), Some(json!({"age": 7})));
         assert_eq!(numbers(&age, "a horse of age 7 with 4 legs"), Some(json!({"age": 7})));
         assert_eq!(numbers(&age, "a horse of 7 with 4 legs"), None);
+        assert_eq!(numbers(&age, "a horse age 7 4 legs"), Some(json!({"age": 7})));
         // An optional number needs its name.
         assert_eq!(numbers(&[], "horses 7"), Some(json!({})));
         assert_eq!(numbers(&[], "horses with limit 7"), Some(json!({"limit": 7})));
         assert_eq!(numbers(&[], "horses with limit 7, limit 8"), Some(json!({})));
+        assert_eq!(numbers(&[], "horses with limit 7, limit 2.5"), Some(json!({"limit": 7})));
     }
 
     #[test]

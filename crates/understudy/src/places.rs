@@ -192,6 +192,7 @@ mod tests {
             ("the weather in Lisbon, Portugal today", &["Lisbon, Portugal"]),
             ("hotels near Chicago, IL", &["Chicago, IL"]),
             ("the weather in Paris Tuesday", &["Paris"]),
+            ("the weather in Paris, Berlin", &["Paris", "Berlin"]),
             ("the weather in Paris, Berlin and Rome", &["Paris", "Berlin", "Rome"]),
             ("the weather in Gotham, Bree and Arkham", &["Gotham"]),
             ("the weather in Paris, Show it", &["Paris"]),
