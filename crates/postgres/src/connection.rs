@@ -1,7 +1,7 @@
 //! The connections to the database, and the thread that runs them.
 //!
-//! Two connections: one for the statements of sessions, one after the other, and one that renews leases, which must not
-//! wait for a long statement. A server has a third one (`replicas.rs`).
+//! One connection for the statements of sessions, one after the other, one that renews leases, and one for what the audit log
+//! is appended to: both must not wait for a long statement. A server has another one (`replicas.rs`).
 
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
@@ -22,6 +22,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Row};
 
 use crate::address::Address;
+use crate::audit::SeenEnd;
 use crate::migrations::migrate;
 use crate::storage::Clock;
 use crate::tls;
@@ -34,6 +35,8 @@ const STATEMENT: Duration = Duration::from_secs(60);
 const ANSWER: Duration = Duration::from_secs(65);
 /// Time of a call, which may wait for those of other threads.
 const CALL: Duration = Duration::from_secs(180);
+/// Time of a statement about the end of the audit log, with a new connection if there is none.
+const AUDIT: Duration = Duration::from_secs(10);
 /// A lease is renewed so many times within its duration.
 pub(crate) const RENEWALS: u32 = 3;
 
@@ -91,8 +94,8 @@ pub(crate) enum Failed {
     Newer { found: i32, known: i32 },
     #[error("no connection within {} s", CONNECT.as_secs())]
     NoConnection,
-    #[error("no answer within {} s", ANSWER.as_secs())]
-    NoAnswer,
+    #[error("no answer within {} s", .0.as_secs())]
+    NoAnswer(Duration),
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -102,7 +105,7 @@ impl Failed {
     pub(crate) fn into_io(self) -> io::Error {
         match self {
             Self::Io(error) => error,
-            Self::NoConnection | Self::NoAnswer => io::Error::new(io::ErrorKind::TimedOut, self),
+            Self::NoConnection | Self::NoAnswer(_) => io::Error::new(io::ErrorKind::TimedOut, self),
             Self::Newer { .. } => io::Error::new(io::ErrorKind::NotConnected, self),
             Self::Database(_) => io::Error::new(io::ErrorKind::ConnectionAborted, self),
         }
@@ -131,6 +134,9 @@ struct Shared {
     address: Address,
     sessions: Connection,
     leases: Connection,
+    audit: Connection,
+    /// The ends of the audit chains, by owner.
+    seen_ends: Mutex<BTreeMap<Arc<str>, SeenEnd>>,
     /// The leases that this process holds, with their epochs.
     held: Mutex<BTreeMap<Uuid, i64>>,
     /// How long a lease lasts after it was taken or renewed.
@@ -147,9 +153,10 @@ struct Worker {
 
 impl Database {
     pub(crate) fn new(address: Address, lease: Duration, clock: Option<Clock>) -> Self {
-        let (sessions, leases) = (Connection::default(), Connection::default());
-        let held = Mutex::new(BTreeMap::new());
-        let shared = Arc::new(Shared { address, sessions, leases, held, lease, clock });
+        let [sessions, leases, audit] = std::array::from_fn(|_| Connection::default());
+        let (held, seen_ends) = Default::default();
+        let shared = Shared { address, sessions, leases, audit, seen_ends, held, lease, clock };
+        let shared = Arc::new(shared);
         Self { shared, worker: Mutex::new(None) }
     }
 
@@ -199,14 +206,37 @@ impl Database {
         &self,
         work: impl for<'c> FnOnce(&'c mut Client) -> Work<'c, T> + Send + 'static,
     ) -> io::Result<T> {
-        let (sender, receiver) = sync_channel(1);
         let shared = self.shared.clone();
+        self.wait(async move { shared.sessions.run(&shared.address, work).await })
+    }
+
+    /// Runs a statement about the end of the audit log.
+    pub(crate) fn audit_rows(&self, sql: &'static str, params: Vec<Param>) -> io::Result<Vec<Row>> {
+        let shared = self.shared.clone();
+        self.wait(async move {
+            let done = shared.audit.run(&shared.address, move |client| {
+                Box::pin(async move { Ok(client.query_typed(sql, &borrowed(&params)).await?) })
+            });
+            // One that hangs is given up with its connection.
+            timeout(AUDIT, done).await.unwrap_or(Err(Failed::NoAnswer(AUDIT)))
+        })
+    }
+
+    fn wait<T: Send + 'static>(
+        &self,
+        done: impl Future<Output = Result<T, Failed>> + Send + 'static,
+    ) -> io::Result<T> {
+        let (sender, receiver) = sync_channel(1);
         self.handle()?.spawn(async move {
-            let done = shared.sessions.run(&shared.address, work).await;
             // The caller may have given up.
-            let _ = sender.send(done.map_err(Failed::into_io));
+            let _ = sender.send(done.await.map_err(Failed::into_io));
         });
-        receiver.recv_timeout(CALL).unwrap_or_else(|_| Err(Failed::NoAnswer.into_io()))
+        receiver.recv_timeout(CALL).unwrap_or_else(|_| Err(Failed::NoAnswer(CALL).into_io()))
+    }
+
+    /// Returns the end of an owner's audit chain as this process last saw it.
+    pub(crate) fn seen_end(&self, owner: &Arc<str>) -> SeenEnd {
+        Arc::clone(self.shared.seen_ends.lock().entry(Arc::clone(owner)).or_default())
     }
 
     /// Returns the runtime of the connections, which is started first if it does not run.
@@ -261,7 +291,7 @@ impl Shared {
             });
             // One that hangs is given up with its connection, while there is time for another.
             let renewed = timeout(self.lease / RENEWALS, renewed).await;
-            if let Err(error) = renewed.unwrap_or(Err(Failed::NoAnswer)) {
+            if let Err(error) = renewed.unwrap_or(Err(Failed::NoAnswer(self.lease / RENEWALS))) {
                 tracing::warn!(%error, "the leases of sessions were not renewed");
             }
         }
@@ -303,7 +333,7 @@ impl Connection {
             None => timeout(CONNECT, connect(address, |_| {})).await.map_err(|_| Failed::NoConnection)??,
         };
         // What is cut off in the middle is not used again.
-        let done = timeout(ANSWER, work(&mut live.client)).await.map_err(|_| Failed::NoAnswer)?;
+        let done = timeout(ANSWER, work(&mut live.client)).await.map_err(|_| Failed::NoAnswer(ANSWER))?;
         *slot = Some(live);
         done
     }

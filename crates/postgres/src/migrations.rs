@@ -5,12 +5,13 @@ use tokio_postgres::Client;
 use crate::connection::Failed;
 
 /// All changes, the first is number 1.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("migrations/001.sql"),
     include_str!("migrations/002.sql"),
     include_str!("migrations/003.sql"),
     include_str!("migrations/004.sql"),
     include_str!("migrations/005.sql"),
+    include_str!("migrations/006.sql"),
 ];
 
 /// Any number: those who change the tables at the same time wait for each other.

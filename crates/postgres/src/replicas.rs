@@ -181,7 +181,7 @@ impl Member {
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Failed> {
         let most = self.lease / crate::connection::RENEWALS;
-        Ok(timeout(most, answer).await.map_err(|_| Failed::NoAnswer)??)
+        Ok(timeout(most, answer).await.map_err(|_| Failed::NoAnswer(most))??)
     }
 
     /// Renews the heartbeat. Turns whose end could not be noted are ended when they are found for the second time: one that

@@ -6,12 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use converse_session::storage::{JournalState, Listed, Records, Replicas, SessionStorage, Storage, Wake};
+use converse_session::storage::{
+    AuditLines, JournalState, Listed, Records, Replicas, SessionStorage, Storage, Wake,
+};
 use converse_session::{SessionError, Uuid};
 
 use tokio_postgres::Row;
 
 use crate::Address;
+use crate::audit::PostgresAudit;
 use crate::connection::{Database, flag, int, optional_uuid, text, time, uuid};
 use crate::records::PostgresRecords;
 use crate::replicas::PostgresReplicas;
@@ -229,6 +232,10 @@ impl Storage for Postgres {
 
     fn records(&self) -> Option<Arc<dyn Records>> {
         Some(Arc::new(PostgresRecords::new(self.database.clone(), Arc::clone(&self.owner))))
+    }
+
+    fn audit(&self) -> Option<Arc<dyn AuditLines>> {
+        Some(Arc::new(PostgresAudit::new(self.database.clone(), Arc::clone(&self.owner))))
     }
 
     fn join(&self, process: Uuid, wake: Wake) -> io::Result<Option<Arc<dyn Replicas>>> {

@@ -14,7 +14,10 @@
 //! record the log is on disk. What a kill or a power cut left incomplete behind that record is set aside and cut off, and
 //! a `mended` record says so. A file without a readable record is not appended to. A full file is continued in a new one:
 //! see `older`. After a failed sync or the removal of its file, a log is continued only by [`AuditLog::resume`].
+//!
+//! A log can also be rows of a database: see [`AuditChain`].
 
+mod chain;
 mod older;
 mod record;
 mod recovery;
@@ -37,15 +40,17 @@ use jiff::Timestamp;
 use crate::files;
 use crate::lines::{Lines, LinesError};
 use crate::lock::{LOCK_TIMEOUT, lock_within};
+use chain::MAX_APPEND_BYTES;
 use record::Line;
 use tail::{End, Tail};
 
+pub use chain::{AuditChain, chain_records};
 pub use older::records;
 pub use record::{Happened, Record};
-pub use verify::{Broken, Verified, VerifyError, verify, verify_files};
+pub use verify::{Broken, Verified, VerifyError, verify, verify_chain, verify_files};
 
 /// Limit on the bytes of a line, including its newline. Arguments are at most 1 MiB as a model wrote them.
-const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
+pub const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Removes secrets from a text.
 pub type RedactText = Box<dyn Fn(&str) -> String + Send + Sync>;
@@ -117,6 +122,9 @@ pub enum AuditError {
     Damaged { path: PathBuf, reason: String },
     #[error("the record has {bytes} bytes; the limit is {MAX_LINE_BYTES}")]
     TooLong { bytes: usize },
+    /// Records that could be written in several steps.
+    #[error("the records have {bytes} bytes; the limit is {MAX_APPEND_BYTES}")]
+    TooMuch { bytes: usize },
     #[error("the record cannot be written: {0}")]
     Unwritable(#[from] serde_json::Error),
     /// The system failed to write earlier lines to disk, so the content of the file is not known.

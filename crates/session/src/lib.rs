@@ -95,8 +95,8 @@ mod witness;
 mod zone;
 
 pub use audit::{
-    AuditError, AuditLog, Broken, Happened, Record, RedactText, Verified, VerifyError, records, verify,
-    verify_files,
+    AuditChain, AuditError, AuditLog, Broken, Happened, Record, RedactText, Verified, VerifyError,
+    chain_records, records, verify, verify_chain, verify_files,
 };
 pub use blob::{Contents, MAX_BLOB_BYTES, digest};
 pub use changes::{FileChange, FileChanges, FileState, Restore, Standing, restores};

@@ -11,6 +11,7 @@
 //! Whoever writes holds the session's lock. Only content and what is derived from the journal (the search index) are
 //! written without it: the same bytes have the same name, and an outdated index is not used.
 
+mod audit_lines;
 mod copy;
 mod directory;
 mod records;
@@ -29,6 +30,8 @@ use uuid::Uuid;
 use crate::files::Durability;
 use crate::{Fault, Metadata, SessionError};
 
+pub use crate::audit::MAX_LINE_BYTES as MAX_AUDIT_LINE_BYTES;
+pub use audit_lines::{AuditLines, ChainEnd, NumberedLine};
 pub use copy::Copied;
 pub use directory::Directory;
 pub use records::{RecordFiles, RecordKind, RecordUsage, Records};
@@ -118,6 +121,11 @@ pub trait Storage: fmt::Debug + Send + Sync {
 
     /// Returns the small values beside the sessions of this owner. `None`: they are files.
     fn records(&self) -> Option<Arc<dyn Records>> {
+        None
+    }
+
+    /// Returns the audit log of this owner, if it is here too. `None`: it is a file of each machine.
+    fn audit(&self) -> Option<Arc<dyn AuditLines>> {
         None
     }
 

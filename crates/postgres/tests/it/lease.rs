@@ -84,7 +84,14 @@ fn tables_of_a_later_version_are_refused_and_migrations_run_once() {
         let all: Vec<_> = (0..4).map(|_| scope.spawn(|| open().all().unwrap())).collect();
         assert!(all.into_iter().all(|one| one.join().unwrap().is_empty()));
     });
-    assert_eq!(server.sql(database, "SELECT max(version) FROM converse.versions").unwrap(), "5");
+    assert_eq!(server.sql(database, "SELECT max(version) FROM converse.versions").unwrap(), "6");
+    // What an earlier version has left stays.
+    session(&TestClock::new().storage(&url), id(1), &["hello"]);
+    let earlier =
+        "DROP TABLE converse.audit, converse.audit_heads; DELETE FROM converse.versions WHERE version = 6";
+    server.sql(database, earlier).unwrap();
+    assert_eq!(open().all().unwrap(), [id(1)]);
+    assert_eq!(server.sql(database, "SELECT count(*) FROM converse.audit").unwrap(), "0");
     server.sql(database, "INSERT INTO converse.versions (version) VALUES (7)").unwrap();
     let error = open().all().unwrap_err().to_string();
     assert!(error.contains("tables of version 7, of a later version of converse"), "{error}");

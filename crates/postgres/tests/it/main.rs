@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test's helpers may panic")]
 
+mod audit;
 mod connection;
 mod copying;
 mod crash;

@@ -13,6 +13,7 @@ use super::MAX_LINE_BYTES;
 use super::older;
 use super::record::REPAIR;
 use super::tail::{End, Link, could_be_torn};
+use crate::storage::AuditLines;
 
 /// A log with a valid chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +92,35 @@ pub fn verify_files(
     chain.finish().map(|verified| (verified, count)).map_err(|error| (path.to_owned(), error.into()))
 }
 
+/// Verifies a log that is rows of a database, and returns the result with whether `noted`, an earlier head, is the hash of
+/// one of its lines. It may begin with a later record than the first: users may remove the earliest lines. In an error, the
+/// line is the number of the record.
+pub fn verify_chain(lines: &dyn AuditLines, noted: Option<&Digest>) -> Result<(Verified, bool), VerifyError> {
+    // Read first: lines that are appended meanwhile come after it.
+    let kept = Digest(lines.end()?.head);
+    let mut chain = Chain::new(Some(&kept));
+    let mut has_noted = noted.is_none_or(|noted| *noted == chain.end.head);
+    loop {
+        let page = lines.after(chain.end.seq)?;
+        if page.is_empty() {
+            break;
+        }
+        for (seq, line) in page {
+            chain.follow_row(seq, &line)?;
+            has_noted |= noted == Some(&chain.end.head);
+        }
+    }
+    if !chain.seen {
+        let reason = "the last line that the database knows of is not here: lines at the end were removed, or the last line was changed";
+        return Err(Broken { line: chain.end.seq.max(1), reason: reason.to_owned() }.into());
+    }
+    if chain.end.seq > lines.end()?.seq {
+        let reason = "the line follows the last one that the database knows of";
+        return Err(Broken { line: chain.end.seq, reason: reason.to_owned() }.into());
+    }
+    Ok((chain.finish()?, has_noted))
+}
+
 /// A chain that is being read.
 struct Chain<'n> {
     noted: Option<&'n Digest>,
@@ -161,6 +191,28 @@ impl<'n> Chain<'n> {
             self.seen |= self.noted == Some(&self.end.head);
         }
         self.torn = line.len();
+        Ok(())
+    }
+
+    /// Takes the next line of a database.
+    fn follow_row(&mut self, seq: u64, line: &[u8]) -> Result<(), Broken> {
+        if seq > 1 {
+            self.begin_late(line, Some(seq));
+            self.before_file = 0;
+        }
+        if line.len() > MAX_LINE_BYTES {
+            return Err(self.at(format!("the line has more than {MAX_LINE_BYTES} bytes")));
+        }
+        if seq != self.end.seq + 1 {
+            return Err(self.at(format!("the next line is {seq}: lines are missing")));
+        }
+        if !line.ends_with(b"\n") {
+            return Err(self.at("the line has no newline".to_owned()));
+        }
+        let link = follows(&self.end, line).map_err(|reason| self.at(reason))?;
+        self.repairs += u64::from(link.kind.as_deref() == Some(REPAIR));
+        self.end.follow(line);
+        self.seen |= self.noted == Some(&self.end.head);
         Ok(())
     }
 
