@@ -85,7 +85,7 @@ pub(crate) struct Global {
     #[arg(long, global = true, help_heading = headings::GLOBAL)]
     pub(crate) plain: bool,
 
-    /// Keep sessions in this PostgreSQL database instead of files, as postgres://USER@HOST/DATABASE
+    /// Keep sessions and the audit log in this PostgreSQL database instead of files, as postgres://USER@HOST/DATABASE
     #[arg(long, global = true, value_name = "URL", help_heading = headings::GLOBAL)]
     pub(crate) store: Option<String>,
 }

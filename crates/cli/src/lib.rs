@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
-use crate::args::{Audit, Command, Format, Mcp, Models};
+use crate::args::{Audit, Command, Ensembles, Format, Mcp, Models};
 use converse_host::failure::{Failure, Kind};
 use converse_host::turn::database;
 use converse_host::world::World;
@@ -96,25 +96,30 @@ fn run() -> u8 {
     code
 }
 
-/// Returns the world with the database of the sessions, if the command uses sessions and the user has one.
+/// Returns the world with the database of the sessions and of the audit log, if the command uses one of them and the user has
+/// a database.
 fn with_store(cli: &args::Cli, world: World) -> Result<World, Failure> {
     let flag = cli.global.store.as_deref();
-    let uses_sessions = match &cli.command {
+    let uses_database = match &cli.command {
         Command::Ask(_)
         | Command::Repl(_)
         | Command::Sessions(_)
         | Command::Stats(_)
         | Command::Explain(_)
         | Command::Batch(_)
-        | Command::Web(_) => true,
-        Command::Serve(args) => args.http.is_some(),
+        | Command::Web(_)
+        | Command::Eval(_)
+        | Command::Mcp(_)
+        | Command::Serve(_)
+        | Command::Audit(_) => true,
+        Command::Ensembles(command) => matches!(command, Ensembles::Call { .. } | Ensembles::Test(_)),
         _ => false,
     };
-    if uses_sessions {
+    if uses_database {
         return Ok(World { database: database::configured(flag, &world)?, ..world });
     }
     if flag.is_some() {
-        let message = "this command uses no sessions, so it takes no `--store`";
+        let message = "this command uses neither sessions nor the audit log, so it takes no `--store`";
         return Err(Failure::usage("store-unsupported", message).hint("leave out `--store`"));
     }
     Ok(world)

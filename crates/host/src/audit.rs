@@ -5,72 +5,40 @@
 //! for a log (no home, a read-only one), the run continues with a warning, as it does without a session. Any other
 //! error in opening or writing it ends the run before anything is invoked.
 //!
+//! If the sessions are in a database, the log is there too: see [`AuditPlace`].
+//!
 //! `serve` opens the log at its start and writes lines beside the calls. A log that fails later is resumed as soon as that
 //! is possible: see `scribe`.
 
 use std::collections::HashMap;
-use std::fmt::Display;
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use converse_canister::{Canister, Digest, Invocation, InvocationId, InvocationResult};
+use converse_canister::{Canister, Invocation, InvocationId, InvocationResult};
 use converse_engine::{Event, Sink, SinkError};
-use converse_session::{AuditError, AuditLog, Broken, Happened, Record, Verified, VerifyError, verify_files};
+use converse_session::{AuditError, Happened, Record};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::context::RunContext;
-use crate::failure::Failure;
 use crate::secrets::Redactor;
 use crate::world::World;
 
 mod gathering;
 mod health;
+mod open_log;
+mod place;
 mod reports;
 mod scribe;
 
 use gathering::Gathering;
 use health::Health;
+use open_log::OpenLog;
 use reports::Slip;
 use scribe::Scribe;
 
-/// Returns the path of the log; `None` without a home. A home that is not a directory, such as `/dev/null`, is none.
-pub fn place(world: &World) -> Option<PathBuf> {
-    let dir = world.state_dir()?;
-    let is_none =
-        |home: &PathBuf| dir.starts_with(home) && fs::metadata(home).is_ok_and(|home| !home.is_dir());
-    if world.home().as_ref().is_some_and(is_none) { None } else { Some(dir.join("audit.jsonl")) }
-}
-
-/// A verified log: its path, the number of its files, and the result. A broken file is named.
-#[derive(Debug)]
-pub struct Verification {
-    pub path: PathBuf,
-    pub files: usize,
-    pub result: Result<Verified, Broken>,
-}
-
-/// Verifies `file`, or the log of this user with its older files. A log that does not exist yet is empty; a named file
-/// must exist. `head` is the digest of an earlier head, whose line must still be there.
-pub fn verify(file: Option<&Path>, head: Option<&Digest>, world: &World) -> Result<Verification, Failure> {
-    let path = file.map(|file| world.cwd.join(file)).or_else(|| place(world)).ok_or_else(|| {
-        Failure::usage("no-audit-log", "there is no home directory, so no audit log; name a file")
-    })?;
-    let unreadable = |path: &Path, why: &dyn Display| {
-        Failure::usage("no-audit-log", format!("`{}` cannot be read: {why}", path.display()))
-    };
-    if file.is_some() {
-        fs::metadata(&path).map_err(|error| unreadable(&path, &error))?;
-    }
-    match verify_files(&path, head) {
-        Ok((verified, files)) => Ok(Verification { path, files, result: Ok(verified) }),
-        Err((path, VerifyError::Broken(broken))) => Ok(Verification { path, files: 0, result: Err(broken) }),
-        Err((path, VerifyError::Io(error))) => Err(unreadable(&path, &error)),
-    }
-}
+pub use place::{AuditPlace, Verification, place, verify};
 
 /// A log, shared by the sinks of several clients and sessions; see [`AuditSink::for_client`] and [`AuditSink::for_session`].
 pub struct AuditSink {
@@ -88,7 +56,7 @@ crate::opaque_debug!(AuditSink);
 type Warn = Arc<dyn Fn(&str) + Send + Sync>;
 
 struct Book {
-    place: Option<PathBuf>,
+    place: Option<AuditPlace>,
     redactor: Redactor,
     warn: Warn,
     /// Whether tools are replayed from a cassette.
@@ -100,7 +68,7 @@ struct Book {
 
 enum Log {
     Unopened,
-    Open(AuditLog),
+    Open(OpenLog),
     Handed(Scribe),
     Without,
 }
@@ -174,12 +142,12 @@ impl Log {
 
 impl Book {
     fn opened(&self) -> Result<Log, SinkError> {
-        let Some(path) = &self.place else {
+        let Some(place) = &self.place else {
             (self.warn)("warning: no home directory: tool calls are not audited");
             return Ok(Log::Without);
         };
         let redactor = self.redactor.clone();
-        match AuditLog::open(path, Box::new(move |text| redactor.clean(text))) {
+        match OpenLog::open(place, Box::new(move |text| redactor.clean(text))) {
             Ok(log) => match &self.health {
                 Some(health) => handed(log, &self.warn, health).map_err(|error| failed(&error)),
                 None => Ok(Log::Open(log)),
@@ -225,7 +193,8 @@ impl Book {
     }
 }
 
-fn handed(log: AuditLog, warn: &Warn, health: &Arc<Health>) -> Result<Log, AuditError> {
+fn handed(log: OpenLog, warn: &Warn, health: &Arc<Health>) -> Result<Log, AuditError> {
+    log.check()?;
     let gathering = Gathering::begin(log.syncer()?);
     let book = SharedLog { log, warn: Arc::clone(warn) };
     Ok(Log::Handed(Scribe::begin(book, gathering, Arc::clone(health))))
@@ -233,7 +202,7 @@ fn handed(log: AuditLog, warn: &Warn, health: &Arc<Health>) -> Result<Log, Audit
 
 /// A log that a scribe writes.
 struct SharedLog {
-    log: AuditLog,
+    log: OpenLog,
     warn: Warn,
 }
 
@@ -250,13 +219,13 @@ impl scribe::Book for SharedLog {
 }
 
 /// Appends the records, and says what had to be repaired for that.
-fn append(log: &mut AuditLog, batches: &[(&[Record], Timestamp)], warn: &Warn) -> Result<(), AuditError> {
+fn append(log: &mut OpenLog, batches: &[(&[Record], Timestamp)], warn: &Warn) -> Result<(), AuditError> {
     log.append_all(batches)?;
     tell_repairs(log, warn);
     Ok(())
 }
 
-fn tell_repairs(log: &mut AuditLog, warn: &Warn) {
+fn tell_repairs(log: &mut OpenLog, warn: &Warn) {
     log.repaired().into_iter().for_each(|repaired| warn(&format!("note: {repaired}")));
 }
 

@@ -21,6 +21,7 @@ mod ask;
 mod asked_by_servers;
 mod attach;
 mod audit;
+mod audit_store;
 mod batch;
 mod cassettes;
 mod cassettes_of_users;

@@ -1,5 +1,6 @@
 //! `converse serve` over standard input and output, as other agents start it.
 
+mod database;
 mod isolation;
 mod locks;
 mod offers;

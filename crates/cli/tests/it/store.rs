@@ -144,7 +144,7 @@ fn what_cannot_be_used_is_refused_and_shows_no_password() {
 
     settings(&env, "[store]\nurl = \"postgres://me:canary@db/converse\"\n");
     refused(&["sessions", "list"], 3, "error[secret-in-file]");
-    refused(&["serve", "--store", "postgres://db/x"], 2, "error[store-unsupported]");
+    refused(&["doctor", "--store", "postgres://db/x"], 2, "error[store-unsupported]");
     // It is for users alone.
     settings(&env, "");
     fs::write(env.path("work/converse.toml"), "[store]\nurl = \"postgres://evil/converse\"\n").unwrap();

@@ -119,13 +119,11 @@ impl<B: Book> Writer<B> {
         }
         let written = self.ready().and_then(|()| match self.append(&writable) {
             Ok(()) => Ok(()),
-            Err(AuditError::TooLong { .. } | AuditError::Unwritable(_)) if writable.len() > 1 => {
+            Err(error) if is_of_the_records(&error) && writable.len() > 1 => {
                 writable.drain(..).for_each(|sheet| self.write(vec![sheet], handed));
                 Ok(())
             }
-            Err(error @ (AuditError::TooLong { .. } | AuditError::Unwritable(_))) => {
-                Err(super::failed(&error))
-            }
+            Err(error) if is_of_the_records(&error) => Err(super::failed(&error)),
             Err(error @ AuditError::Busy { .. }) => {
                 let error = super::failed(&error);
                 // These sheets were waiting for the same lock.
@@ -202,6 +200,11 @@ impl<B: Book> Writer<B> {
             }
         }
     }
+}
+
+/// Returns whether other records could be written.
+fn is_of_the_records(error: &AuditError) -> bool {
+    matches!(error, AuditError::TooLong { .. } | AuditError::TooMuch { .. } | AuditError::Unwritable(_))
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //!
 //! A turn is not tied to the request that began it: it goes on if its client leaves, unless [`TurnJob::left`] ends it. Turns
 //! are not `Send`, so they run on the task of [`TurnQueue::run`], and requests hand them over through a queue. A turn whose
-//! session is in a database has a thread instead: it waits for statements on that thread, and holds up nothing else.
+//! session or audit log is in a database has a thread instead: it waits for statements on that thread, and holds up nothing
+//! else.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -201,13 +202,17 @@ impl TurnQueue {
                 job = self.jobs.recv() => match job {
                     Some(Job::Turn(job)) => {
                         let stop = interrupts.child_token();
-                        running.push(match job.waits_for_a_database() {
-                            true => on_a_thread(parts.clone(), job, stop).boxed_local(),
+                        running.push(match job.world.database.is_some() {
+                            true => turn_on_a_thread(parts.clone(), job, stop).boxed_local(),
                             false => guarded(&parts, job, stop).boxed_local(),
                         });
                     }
                     Some(Job::Call(job)) => {
-                        running.push(job.run(&parts.context, interrupts.child_token()).boxed_local());
+                        let stop = interrupts.child_token();
+                        running.push(match job.world.database.is_some() {
+                            true => call_on_a_thread(Arc::clone(&parts.context), job, stop).boxed_local(),
+                            false => job.run(&parts.context, stop).boxed_local(),
+                        });
                     }
                     None => break,
                 },
@@ -228,36 +233,49 @@ async fn all_back(places: &Semaphore, most: u32, stop: &CancellationToken) {
     let _ = places.acquire_many(most).await;
 }
 
-impl TurnJob {
-    fn waits_for_a_database(&self) -> bool {
-        self.world.database.is_some() && !matches!(self.start, Start::Transcript(_))
-    }
-}
-
 /// Stack of the thread of a turn: that of the first thread.
 const STACK: usize = 8 * 1024 * 1024;
 
-/// Runs a turn on a thread of its own. Its place bounds the threads.
-async fn on_a_thread(parts: TurnParts, job: Box<TurnJob>, stop: CancellationToken) {
+/// Runs a turn on a thread of its own.
+async fn turn_on_a_thread(parts: TurnParts, job: Box<TurnJob>, stop: CancellationToken) {
+    let turn = move |job| async move { guarded(&parts, job, stop).await };
+    if let Err((mut job, error)) = on_a_thread(job, turn).await {
+        job.observer.ended(Err(denied("turn", &error)));
+    }
+}
+
+/// Runs a call on a thread of its own. If there is none, whoever waits for the answer learns of it.
+async fn call_on_a_thread(context: Arc<RunContext>, job: Box<CallJob>, stop: CancellationToken) {
+    let call = move |job: Box<CallJob>| async move { job.run(&context, stop).await };
+    if let Err((job, error)) = on_a_thread(job, call).await {
+        let _ = job.answer.send(Err(denied("call", &error)));
+    }
+}
+
+/// Runs a job on a thread of its own, or returns it with why there is none. Its place bounds the threads.
+async fn on_a_thread<J: Send + 'static, F: Future<Output = ()>>(
+    job: J,
+    run: impl FnOnce(J) -> F + Send + 'static,
+) -> Result<(), (J, std::io::Error)> {
     let (done, ended) = oneshot::channel::<()>();
     let waiting = Arc::new(Mutex::new(Some(job)));
     let (runtime, taken) = (Handle::current(), Arc::clone(&waiting));
-    let turn = move || {
+    let thread = move || {
         let _done = done;
         let job = taken.lock().take();
         if let Some(job) = job {
-            runtime.block_on(guarded(&parts, job, stop));
+            runtime.block_on(run(job));
         }
     };
-    match std::thread::Builder::new().name("turn".to_owned()).stack_size(STACK).spawn(turn) {
-        Ok(_) => drop(ended.await),
-        Err(error) => {
-            let job = waiting.lock().take();
-            if let Some(mut job) = job {
-                job.observer.ended(Err(denied("turn", &error)));
-            }
+    let error = match std::thread::Builder::new().name("turn".to_owned()).stack_size(STACK).spawn(thread) {
+        Ok(_) => {
+            drop(ended.await);
+            return Ok(());
         }
-    }
+        Err(error) => error,
+    };
+    let job = waiting.lock().take();
+    job.map_or(Ok(()), |job| Err((job, error)))
 }
 
 /// Runs a turn; one that panics fails alone.

@@ -119,6 +119,45 @@ fn a_session_goes_on_at_any_server_and_is_its_owners_alone() {
 }
 
 #[test]
+fn the_audit_log_of_each_principal_is_one_at_all_servers() {
+    let team = Team::new([]);
+    let (here, there) = (team.machine(), team.machine());
+    let [one, two] = [&here, &there].map(|env| {
+        let file = token_file(env, &format!("{OTHER}\n"));
+        team.open(env, &["--token-file", &file])
+    });
+    let call = |gate: &Gate, token: &str| {
+        let arguments = json!({ "arguments": { "expression": "6*7" } });
+        assert_eq!(send(gate, "POST", "/api/tools/essentials/calculator", token, &arguments).0, 200);
+    };
+    call(&one, TOKEN);
+    call(&two, TOKEN);
+    call(&two, OTHER);
+    let log = |gate: &Gate, token: &str| json_of(send(gate, "GET", "/api/audit", token, &Value::Null));
+    for gate in [&one, &two] {
+        for (token, calls) in [(TOKEN, 2), (OTHER, 1)] {
+            let log = log(gate, token);
+            assert_eq!((log["items"].as_array().unwrap().len(), &log["verified"]), (calls * 3, &json!(true)));
+        }
+    }
+    let response = json!({ "model": "understudy", "input": "What is 6*7?", "store": false });
+    assert_eq!(send(&one, "POST", "/v1/responses", TOKEN, &response).0, 200);
+    assert_eq!(log(&two, TOKEN)["items"].as_array().unwrap().len(), 9);
+    let verified = here.run(&["audit", "verify", "--json", "--store", &team.url]).exits(0).json();
+    assert_eq!(
+        (verified["chains"].as_array().unwrap().len(), &verified["chains"][1]["records"]),
+        (2, &json!(3))
+    );
+    for env in [&here, &there] {
+        let files = crate::env::files(&env.path("home/.local"));
+        assert!(!files.iter().any(|file| format!("{file:?}").contains("audit")), "{files:?}");
+    }
+    team.sql("UPDATE converse.audit SET line = overlay(line placing 'x'::bytea from 200) WHERE seq = 4");
+    assert_eq!(log(&one, TOKEN)["verified"], false);
+    assert_eq!(log(&one, OTHER)["verified"], true);
+}
+
+#[test]
 fn a_turn_is_seen_and_cancelled_at_another_server_and_its_key_is_known_there() {
     let slow = || calls([("upstream__slow", json!({}))]);
     let team = Team::new([slow(), text("Done."), slow()]);
@@ -300,4 +339,32 @@ fn a_database_that_hangs_holds_up_its_turns_and_nothing_else() {
     });
     let rest = follow(&one, &id, "0.0.0");
     assert_eq!((words(&rest).as_str(), outcome(&rest)), ("Done.", &json!("success")), "{rest:?}");
+}
+
+#[test]
+fn an_audit_log_that_hangs_holds_up_calls_and_nothing_else() {
+    let team = Team::new([]);
+    let env = team.machine();
+    let one = team.open(&env, &[]);
+    let arguments = json!({ "arguments": { "expression": "6*7" } });
+    let call = || send(&one, "POST", "/api/tools/essentials/calculator", TOKEN, &arguments).0;
+    assert_eq!(call(), 200);
+    std::thread::scope(|scope| {
+        let lock = "BEGIN; LOCK TABLE converse.audit_heads IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(1000)";
+        let locked = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted";
+        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+        let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'BEGIN; LOCK %'";
+        let holder = scope.spawn(|| team.database.sql("test0", lock));
+        wait_until("the log is locked", || team.sql(locked) != "0");
+        let called = scope.spawn(call);
+        wait_until("an append waits", || team.sql(waiting) != "0");
+        for path in ["/healthz", "/api/sessions"] {
+            assert_eq!(send(&one, "GET", path, TOKEN, &Value::Null).0, 200, "{path}");
+        }
+        assert_ne!(team.sql(waiting), "0", "they were answered when the append had been given up");
+        team.sql(end);
+        assert!(holder.join().unwrap().is_err(), "the lock was held until now");
+        assert_eq!(called.join().unwrap(), 200);
+    });
+    assert_eq!(get(&one, "/api/audit")["items"].as_array().unwrap().len(), 6);
 }
