@@ -134,6 +134,8 @@ fn is_tidy(env: &TestEnv) -> Judged {
     require(ran.code == 0, || format!("gc: {ran:?}"))?;
     let check = env.run(&["sessions", "check", "--json"]);
     require(check.code == 0, || format!("check: {check:?}"))?;
+    let audit = env.run(&["audit", "verify", "--json"]);
+    require(audit.code == 0, || format!("audit: {audit:?}"))?;
     let kept = env.path("home/.local/share/converse/sessions");
     let hidden = std::fs::read_dir(kept).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let hidden: Vec<_> = hidden.filter(|name| name.to_string_lossy().starts_with('.')).collect();
