@@ -118,6 +118,29 @@ impl Pending {
         &self.approved.arguments.object
     }
 
+    /// Returns the arguments of a built-in tool that have the default of its descriptor, and whether the model wrote them
+    /// itself. Required arguments and the path are never among them, nor is anything of a descriptor that the user has not
+    /// trusted.
+    pub fn defaults(&self) -> Vec<(&str, bool)> {
+        let tool = &self.approved.tool;
+        let Some(properties) =
+            tool.declaration.arguments.get("properties").filter(|_| tool.builtin && tool.trusted)
+        else {
+            return Vec::new();
+        };
+        let required = tool.declaration.arguments.get("required").and_then(Value::as_array);
+        let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|one| one == name));
+        let is_path = |name: &str| self.named_path().is_some_and(|named| named.argument == name);
+        let written: Map<String, Value> =
+            serde_json::from_str(&self.approved.arguments.raw).unwrap_or_default();
+        let has_default = |(name, value): &(&String, &Value)| {
+            let default = properties.get(name.as_str()).and_then(|property| property.get("default"));
+            default == Some(*value) && !is_required(name) && !is_path(name)
+        };
+        let defaults = self.arguments().iter().filter(has_default);
+        defaults.map(|(name, _)| (name.as_str(), written.contains_key(name))).collect()
+    }
+
     /// Describes the file or directory that the call reaches, if its arguments do not say it: behind a symbolic link, or
     /// below another root than the workspace.
     pub fn named_elsewhere(&self) -> Option<&str> {

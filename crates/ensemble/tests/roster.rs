@@ -142,6 +142,7 @@ async fn rules_are_shared_and_look_at_what_runs() {
     let call = |n: u8| roster.judge(&invocation("t__x", &format!("{{\"n\": {n}}}")));
     let Verdict::Ask(pending) = call(1) else { panic!() };
     assert!(!pending.by_rule() && pending.is_trusted() && pending.reason().is_none());
+    assert!(pending.defaults().is_empty(), "the default of a tool that is not built in may matter");
     assert_eq!(pending.judged_anew(&rules).permission, Permission::Ask);
     let (arguments, binding) = (pending.arguments().clone(), pending.binding());
     assert_eq!(arguments["unit"], "m", "the default is part of what is approved");

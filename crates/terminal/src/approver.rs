@@ -33,6 +33,7 @@ use converse_screen::Look;
 use converse_text::safe;
 
 use answers::{Answer, Choices};
+use change::FileChange;
 pub use converse_host::approvals::Memory;
 use converse_host::approvals::{Offered, Reach};
 use editing::Editing;
@@ -40,6 +41,7 @@ use question::{QuestionText, painted};
 pub(crate) use reading::read_answer;
 use shown::Much;
 pub use together::Approvers;
+pub(crate) use visible::visible;
 
 /// Edits of one call that are not right, or not wanted, after which it is refused.
 const MOST_EDITS: usize = 20;
@@ -149,6 +151,8 @@ impl TerminalApprover {
                                 &mut choices,
                                 Much::first(),
                             );
+                            // What the person made of it is shown when it is done, too.
+                            self.progress.asks_about_change(other.id(), None);
                             edited = Some(other);
                         }
                         Err(why) => {
@@ -174,9 +178,17 @@ impl TerminalApprover {
 
     fn question(&self, asked: QuestionText<'_>, choices: &mut Choices, much: Much) -> String {
         let look = self.look();
-        let (lines, cut) = asked.lines(much, &look);
+        let (lines, cut) = asked.lines(self.change(&asked).as_ref(), much, &look);
         choices.view = cut;
         painted(&lines, &look)
+    }
+
+    /// What the call would change in a file. It is shown with the question, and so not again after the call.
+    fn change(&self, asked: &QuestionText<'_>) -> Option<FileChange> {
+        let change = asked.change();
+        let fingerprint = change.as_ref().and_then(FileChange::fingerprint);
+        self.progress.asks_about_change(asked.pending.id(), fingerprint);
+        change
     }
 
     fn look(&self) -> Look {

@@ -4,6 +4,7 @@
 //! [`repl`] is the interactive session, whose line editor is the crate `converse-editor`.
 
 pub mod approver;
+mod changes;
 pub mod consent;
 pub mod console;
 pub mod document;

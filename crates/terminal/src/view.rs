@@ -9,6 +9,7 @@ mod answer;
 mod call;
 mod calling;
 mod calls;
+mod changing;
 mod echo;
 mod frame;
 mod keys;
@@ -42,6 +43,7 @@ use converse_host::secrets::Redactor;
 use converse_host::world::{Input, World};
 use converse_screen::{Line, Live, Look, Size, Tone};
 
+use changing::FileWatch;
 use frame::{Frame, Stderr, Stdout, Surface};
 pub(crate) use keys::{end_of, mode_note, status};
 pub use models::ModelView;
@@ -76,6 +78,8 @@ pub struct TerminalView {
     mode: OnceLock<ModeSwitch>,
     /// When the person is called; never where it is not set.
     notify: OnceLock<Notify>,
+    /// What calls change in files.
+    files: Mutex<FileWatch>,
     /// The title of the terminal.
     title: OnceLock<String>,
     /// Held for a question together with its answer.
@@ -160,6 +164,7 @@ impl TerminalView {
             turn: Mutex::default(),
             mode: OnceLock::new(),
             notify: OnceLock::new(),
+            files: Mutex::default(),
             title: OnceLock::new(),
             floor: tokio::sync::Mutex::default(),
             state: Mutex::default(),
@@ -244,6 +249,7 @@ impl TerminalView {
         if let Some(line) = state.main.spending.line(&frame) {
             state.main.tell(vec![line], &frame);
         }
+        self.forget_changes();
         // Keys are kept until a line is read.
         state.in_turn = false;
         self.modes.typed().ends_turn();
@@ -535,8 +541,12 @@ impl TerminalView {
     }
 
     fn hear(&self, model: Option<usize>, event: &Event<'_>) -> Result<(), SinkError> {
+        let edit = self.follow_files(model, event);
         let mut state = self.lock();
         let frame = self.frame();
+        if let (Some(edit), Event::Finished { result, .. }) = (edit, event) {
+            state.of(model).calls.changed(&result.id, edit);
+        }
         state.of(model).hear(event, &frame);
         // These come in bursts.
         let many = matches!(event, Event::Delta(_) | Event::ToolProgress { .. });

@@ -3,17 +3,21 @@
 use converse_ensemble::Pending;
 use converse_ensemble::disclosure::effects_in_words;
 use converse_screen::{Line, Look, Tone, broken, wrapped};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::change::FileChange;
+use super::change::{FileChange, is_text};
 use super::shown::{self, Much};
 use super::visible::visible;
+use crate::changes::Paint;
 use crate::render::quoted::columns;
 use converse_host::secrets::Redactor;
 use converse_text::safe_line;
+use converse_text::wording::counted;
 
 /// Lines of an entry of a list; a longer one is shown when it is chosen.
 const FEW: usize = 3;
+/// Before what belongs to an entry of a list.
+const INDENT: &str = "   ";
 
 /// A call that is asked about, among others.
 #[derive(Clone, Copy)]
@@ -40,45 +44,82 @@ impl QuestionText<'_> {
         self.who.map_or(String::new(), |who| format!("{}: ", safe_line(who, 100)))
     }
 
-    /// With the arguments, and whether some of them are not shown.
-    pub(super) fn lines(&self, much: Much, look: &Look) -> (Vec<Line>, bool) {
+    /// What the call would change in a file.
+    pub(super) fn change(&self) -> Option<FileChange> {
+        FileChange::of(self.pending)
+    }
+
+    /// With the arguments, and whether some of them are not shown. `change` is of this call.
+    pub(super) fn lines(&self, change: Option<&FileChange>, much: Much, look: &Look) -> (Vec<Line>, bool) {
         let pending = self.pending;
         let mut lines = vec![Line::new(), Line::toned(Tone::Strong, &self.title())];
         lines.extend(self.why(look.width).lines().map(|line| Line::toned(Tone::Dim, line)));
         if let Some(reason) = pending.reason() {
             lines.push(Line::plain(&format!("  ({})", safe_line(reason, 400))));
         }
-        let (arguments, cut) = self.arguments(much, look);
+        let (arguments, cut) = self.arguments(change, much, look);
         lines.extend(arguments);
         (lines, cut)
     }
 
     /// What is run or reached, if the descriptor says, and the arguments.
-    fn arguments(&self, much: Much, look: &Look) -> (Vec<Line>, bool) {
+    fn arguments(&self, change: Option<&FileChange>, much: Much, look: &Look) -> (Vec<Line>, bool) {
         let mut lines = Vec::new();
         if let Some(way) = self.pending.declared().as_ref().and_then(way) {
             lines.push(Line::plain(&format!("  {way}")));
         }
         lines.extend(self.pending.named_elsewhere().map(|named| Line::plain(&format!("  {named}"))));
-        let change = FileChange::of(self.pending);
-        let (arguments, cut) = match &change {
-            Some(change) => change.lines(self.pending.arguments(), look, much, self.redactor),
-            None => shown::arguments(self.pending.arguments(), look, much),
+        let (arguments, defaults) = self.without_defaults(much);
+        let (shown, cut) = match change {
+            Some(change) => change.lines(&arguments, much, self.paint(look)),
+            None => shown::arguments(&arguments, look, much),
         };
-        lines.extend(arguments);
-        (lines, cut)
+        lines.extend(shown);
+        lines.extend(defaults.as_ref().map(|defaults| Line::toned(Tone::Dim, &format!("  {defaults}"))));
+        (lines, cut || defaults.is_some())
+    }
+
+    /// The arguments without defaults, and a word about those that the model wrote itself: only they are shown with all.
+    fn without_defaults(&self, much: Much) -> (Map<String, Value>, Option<String>) {
+        let (mut arguments, mut count) = (self.pending.arguments().clone(), 0);
+        for (name, is_written) in self.pending.defaults() {
+            if !(is_written && much == Much::All) {
+                arguments.shift_remove(name);
+                count += usize::from(is_written);
+            }
+        }
+        (arguments, (count > 0).then(|| format!("and {}", counted(count, "default"))))
+    }
+
+    fn paint<'p>(&'p self, look: &'p Look) -> Paint<'p> {
+        Paint { look, redactor: self.redactor, cleans_new: false }
     }
 
     /// An entry of a list, in as few lines as possible, and whether some of it is not shown. The number is shown with
-    /// the total, because the calls of a turn have their own numbers.
-    pub(super) fn in_short(&self, number: usize, count: usize, look: &Look) -> (Vec<Line>, bool) {
+    /// the total, because the calls of a turn have their own numbers. `change` is of this call.
+    pub(super) fn in_short(
+        &self,
+        change: Option<&FileChange>,
+        (number, count): (usize, usize),
+        look: &Look,
+    ) -> (Vec<Line>, bool) {
         let head = Line::plain(&format!("  {number} of {count}  ")).with(Tone::Strong, self.pending.tool());
         let declared = self.pending.declared();
         let ways = declared.as_ref().and_then(way).into_iter();
         let ways = ways.chain(self.pending.named_elsewhere().map(str::to_owned));
-        let ways = ways.chain(FileChange::of(self.pending).and_then(|change| change.notice));
+        let ways = ways.chain(change.and_then(|change| change.notice.clone()));
         let way: String = ways.map(|way| format!("  ({way})")).collect();
-        let arguments = Line::plain(&format!("{way} {}", shown::in_short(self.pending.arguments())));
+        let narrower = Look { width: look.width.saturating_sub(INDENT.len()), ..*look };
+        let changed = change.and_then(|change| change.in_short(Much::of_each(count), self.paint(&narrower)));
+        let (mut arguments, defaults) = self.without_defaults(Much::first());
+        arguments.retain(|name, _| changed.is_none() || !is_text(name));
+        if change.is_some()
+            && let Some(path) = arguments.shift_remove("path")
+        {
+            arguments.shift_insert(0, "path".to_owned(), path);
+        }
+        let defaults = defaults.map_or(String::new(), |defaults| format!(", {defaults}"));
+        let arguments = Line::plain(&format!("{way} {}{defaults}", shown::in_short(&arguments)));
         let columns = look.width;
         let mut whole = head.clone();
         whole.append(arguments.clone());
@@ -90,9 +131,15 @@ impl QuestionText<'_> {
             line.append(arguments.clipped(columns.saturating_sub(head.width()).max(8)));
             lines = vec![line];
         }
-        let why = self.why(columns.saturating_sub(3));
-        lines.extend(why.lines().map(|line| Line::toned(Tone::Dim, &format!("   {line}"))));
-        (lines, cut)
+        let why = self.why(narrower.width);
+        lines.extend(why.lines().map(|line| Line::toned(Tone::Dim, &format!("{INDENT}{line}"))));
+        let (changed, more) = changed.unwrap_or_default();
+        lines.extend(changed.into_iter().map(|row| {
+            let mut line = Line::plain(INDENT);
+            line.append(row);
+            line
+        }));
+        (lines, cut || more)
     }
 
     /// What the tool does, and which rule requires the approval.

@@ -45,7 +45,8 @@ impl TerminalApprover {
         let (mut lines, mut unseen) = (vec![Line::new(), title], Vec::new());
         let look = self.look();
         for (at, one) in asked.iter().enumerate() {
-            let (entry, cut) = one.in_short(at + 1, asked.len(), &look);
+            let change = self.change(one);
+            let (entry, cut) = one.in_short(change.as_ref(), (at + 1, asked.len()), &look);
             lines.extend(entry);
             if cut {
                 unseen.push(at);
@@ -57,7 +58,8 @@ impl TerminalApprover {
     fn in_full(&self, asked: &[QuestionText<'_>], places: &[usize]) -> String {
         let look = self.look();
         let shown = places.iter().filter_map(|at| asked.get(*at));
-        let lines: Vec<Line> = shown.flat_map(|one| one.lines(Much::All, &look).0).collect();
+        let lines = |one: &QuestionText<'_>| one.lines(self.change(one).as_ref(), Much::All, &look).0;
+        let lines: Vec<Line> = shown.flat_map(lines).collect();
         painted(&lines, &look)
     }
 }

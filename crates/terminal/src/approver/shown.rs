@@ -11,6 +11,9 @@ const FEW_VALUES: usize = 40;
 /// Lines of one value that are shown at first, at least and at most: with the rest of the question they fit on the screen.
 const FEWEST: usize = 6;
 const FEW: usize = 40;
+/// Rows of the change of one of several calls.
+const FEWEST_OF_EACH: usize = 3;
+const MOST_OF_EACH: usize = 8;
 /// Rows of a question besides its longest value, mostly.
 const OTHERS: usize = 16;
 /// Rows of a terminal that does not report them.
@@ -31,6 +34,11 @@ impl Much {
     pub(super) fn first() -> Self {
         let rows = crate::render::output::rows(std::io::stderr()).unwrap_or(USUAL_ROWS);
         Self::First(rows.saturating_sub(OTHERS).clamp(FEWEST, FEW))
+    }
+
+    /// Rows of the change of each of so many calls.
+    pub(super) fn of_each(count: usize) -> usize {
+        (Self::first().lines() / count.max(1)).clamp(FEWEST_OF_EACH, MOST_OF_EACH)
     }
 
     pub(super) fn lines(self) -> usize {
@@ -72,7 +80,7 @@ pub(super) fn in_short(arguments: &Map<String, Value>) -> String {
     arguments.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn rest(text: &str) -> Line {
+fn rest(text: &str) -> Line {
     Line::plain("  ").with(Tone::Warning, text)
 }
 

@@ -9,7 +9,7 @@ const INDENT: usize = 32;
 
 /// Returns one line with invisible characters, unusual blanks, long runs of spaces and trailing spaces made visible.
 /// `indented`: leading blanks stay.
-pub(super) fn visible(line: &str, indented: bool) -> String {
+pub(crate) fn visible(line: &str, indented: bool) -> String {
     let mut out = String::with_capacity(line.len());
     let (end, mut chars) = (line.trim_end_matches([' ', '\t']).len(), line.char_indices().peekable());
     while let Some((at, c)) = chars.next() {

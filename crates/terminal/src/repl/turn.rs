@@ -161,6 +161,10 @@ impl ReplSession<'_> {
             spent: &self.spent,
             cancel: &interrupt.token,
         };
+        if self.world.stdout_tty {
+            let roster = roster.for_caller(roster.caller());
+            self.view.shows_changes(move |invocation| roster.written_file(invocation));
+        }
         let deadline = self.settings.limits.deadline.map(|limit| began + limit);
         let steering = self.steering();
         let conversing = self.conversing(interrupt, deadline).sink(&meter).steering(&steering);

@@ -8,6 +8,7 @@ use converse_screen::{Line, Tone, wrapped};
 use converse_text::width;
 use serde_json::Value;
 
+use super::changing::FileEdit;
 use super::frame::Frame;
 use super::words::{so_far, took};
 use crate::render::{ended_for, result_text};
@@ -34,6 +35,7 @@ pub struct Call {
     pub invocation: Invocation,
     pub result: Option<InvocationResult>,
     pub elapsed: Option<Duration>,
+    pub(super) edit: Option<FileEdit>,
     /// As people write it (`weather.forecast`), redacted.
     pub tool: String,
     /// The arguments, short enough for a line.
@@ -52,6 +54,7 @@ impl Call {
             invocation: invocation.clone(),
             result: None,
             elapsed: None,
+            edit: None,
             started: None,
             percent: None,
             word: String::new(),
@@ -158,6 +161,10 @@ impl Call {
             .with(Tone::Dim, &format!(" {outcome}{time}"));
         let mut lines = vec![title, Line::toned(Tone::Dim, "arguments")];
         lines.extend(block(&arguments_text(&self.invocation.arguments), frame));
+        if let Some(edit) = &self.edit {
+            lines.push(Line::toned(Tone::Dim, "change"));
+            lines.extend(edit.lines(self, true, frame));
+        }
         if let Some(result) = &self.result {
             lines.push(Line::toned(Tone::Dim, "result"));
             lines.extend(block(&result_text(result), frame));
@@ -166,6 +173,12 @@ impl Call {
             }
         }
         lines
+    }
+
+    /// The first rows of what it has changed in a file, unless the question about it has shown that.
+    pub(super) fn change(&self, frame: &Frame<'_>) -> Vec<Line> {
+        let edit = self.edit.as_ref().filter(|edit| !edit.was_asked);
+        edit.map(|edit| edit.lines(self, false, frame)).unwrap_or_default()
     }
 
     fn head(&self, mark: &str, tone: Tone, frame: &Frame<'_>) -> Line {

@@ -8,6 +8,7 @@ use converse_screen::{Line, Tone};
 
 use super::TerminalView;
 use super::call::{Call, tool_name};
+use super::changing::FileEdit;
 use super::frame::Frame;
 use super::style::Answers;
 use super::words::so_far;
@@ -92,7 +93,7 @@ impl Calls {
         }
     }
 
-    /// Returns the last line of a call, once.
+    /// Returns the last line of a call and what it has changed, once.
     pub(super) fn end(
         &mut self,
         result: &InvocationResult,
@@ -102,7 +103,16 @@ impl Calls {
         let Some(call) = self.open(&result.id) else { return Vec::new() };
         call.result = Some(result.clone());
         call.elapsed = elapsed;
-        call.ended(frame)
+        let mut lines = call.ended(frame);
+        lines.extend(call.change(frame));
+        lines
+    }
+
+    /// What an open call has changed in a file.
+    pub(super) fn changed(&mut self, id: &InvocationId, edit: FileEdit) {
+        if let Some(call) = self.open(id) {
+            call.edit = Some(edit);
+        }
     }
 
     /// Ends the calls without a result.

@@ -1,6 +1,7 @@
 //! A view fed with the events of a turn, and what stands on the terminal then.
 
 mod answers;
+mod changing;
 mod hostile;
 mod invocations;
 mod keys;

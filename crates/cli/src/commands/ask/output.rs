@@ -47,6 +47,11 @@ impl Output {
         }
     }
 
+    /// Returns whether people read it, not programs.
+    pub(super) fn is_for_people(&self) -> bool {
+        matches!(self, Self::Text(_) | Self::Compared(_))
+    }
+
     /// What stderr shows meanwhile.
     pub(super) fn progress<'a>(&'a self, console: &'a Console) -> &'a dyn Sink {
         match self {

@@ -32,6 +32,10 @@ impl Turn<'_> {
         let meter = ask_run.spent.meter(caller, next);
         let who = ask_run.shared.as_ref().map(|_| settings.model.id.as_str());
         let (context, interrupt) = (&console.context, &ask_run.interrupt);
+        if world.stderr_tty && output.is_for_people() {
+            let roster = connected.roster.for_caller(caller);
+            console.progress.shows_changes(move |invocation| roster.written_file(invocation));
+        }
         let mut conversation = HostParts { world, context, settings, connected, contents, interrupt }
             .conversation()
             .approver(approvers.of(caller, who))
