@@ -81,8 +81,10 @@ SHELL = r"""
 for words in "Where does it rain more?" "What do I pack for Bergen?" "How many mountains has it?"; do
   "$1" ask "$words" -m openai-chat/gpt-5 --no-tools </dev/null >/dev/null 2>&1
 done
-printf '$ converse sessions list\n'
-exec "$1" sessions list
+program=$1
+shift
+[ "$1" = repl ] || printf '$ converse %s\n' "$*"
+exec "$program" "$@"
 """
 
 
@@ -331,7 +333,7 @@ def rewind(terminal, work):
     terminal.asks("Say what is printed.")
     terminal.answers("It says so now.")
     terminal.types("/rewind\r")
-    terminal.until("a list", lambda shown: "back to which message?" in shown)
+    terminal.until("a list", lambda shown: "back to which message?" in shown and "Esc leaves" in shown)
 
 
 def finder(terminal, work):
@@ -354,7 +356,15 @@ def pasted(terminal, work):
 def models(terminal, work):
     terminal.answers("/help")
     terminal.types("/model\r")
-    terminal.until("a list", lambda shown: "which model?" in shown)
+    terminal.until("a list", lambda shown: "which model?" in shown and "Esc leaves" in shown)
+
+
+def resume(terminal, work):
+    terminal.answers("/help")
+    terminal.types("/resume\r")
+    terminal.until("a list", lambda shown: "which one?" in shown)
+    terminal.types("\x1b[B")
+    terminal.until("the second one", lambda shown: "❯ 2" in shown)
 
 
 def narrow(terminal, work):
@@ -374,6 +384,7 @@ SCENES = {
     "rewind": ((88, 40), [FIX, "Now it should take the most.", NAME, "It says so now."], rewind),
     "usage": ((88, 40), [forecasts("Bergen"), "In Bergen you always need one: take a coat."], usage),
     "sessions": ((100, 20), ["Bergen.", "Boots.", "Seven."], sessions),
+    "resume": ((88, 24), ["In Bergen.", "A coat and boots.", "Seven."], resume),
     "finder": ((88, 20), [], finder),
     "pasted": ((88, 20), [], pasted),
     "models": ((100, 24), [], models),
@@ -396,7 +407,9 @@ def take(name, binary):
             (place / "work/.git/HEAD").write_text("ref: refs/heads/wettest\n")
         words = [binary, "-m", MODEL, "--ensembles", place / "ensembles"]
         if name == "sessions":
-            words = ["bash", "-c", SHELL, "bash", binary]
+            words = ["bash", "-c", SHELL, "bash", binary, "sessions", "list"]
+        if name == "resume":
+            words = ["bash", "-c", SHELL, "bash", binary, "repl", "-m", MODEL, "--no-tools"]
         env = {"PATH": kit.PATH, "HOME": str(place / "home"), "TERM": "xterm-256color", "LANG": "C.UTF-8", "TZ": "UTC"}
         env |= {"OPENAI_BASE_URL": serve(script), "OPENAI_API_KEY": "none"}
         if name == "light":

@@ -3,6 +3,9 @@
 //!
 //! A letter counts if nothing follows it for a while, so that words may begin with it. What comes in one piece, as a paste
 //! does, is text: nothing in it is a key, except a letter with its Enter and nothing else.
+//!
+//! A list has no letters: words search in it, and Enter takes the selected entry. Nothing in it is an approval, so what
+//! comes in one piece is keys, except a paste that the terminal marks as one.
 
 use std::time::{Duration, Instant};
 
@@ -42,6 +45,10 @@ pub struct Choosing {
     /// The letters of each option, in lower case.
     letters: Vec<&'static str>,
     selected: usize,
+    /// The options are entries of a list.
+    is_list: bool,
+    /// The entries are not yet those that the words find.
+    is_behind: bool,
     words: String,
     letter: Option<Letter>,
     /// Bytes of a key or paste that has not ended.
@@ -88,7 +95,30 @@ impl Choosing {
     pub fn new(letters: Vec<&'static str>, selected: usize, after: Option<Instant>) -> Self {
         let stray_enter = after.map(|after| after + STRAY_ENTER);
         let (words, open) = (String::new(), Vec::new());
-        Self { letters, selected, words, letter: None, open, came: None, stray_enter }
+        Self {
+            letters,
+            selected,
+            is_list: false,
+            is_behind: false,
+            words,
+            letter: None,
+            open,
+            came: None,
+            stray_enter,
+        }
+    }
+
+    /// A list that is searched with these words; empty until [`Choosing::offer`]. An Enter before the entries that the words
+    /// find are offered gives the words.
+    pub fn list(words: &str) -> Self {
+        Self { is_list: true, words: words.to_owned(), ..Self::new(Vec::new(), 0, None) }
+    }
+
+    /// The list has this many entries from now on, of which this one is selected.
+    pub fn offer(&mut self, count: usize, selected: usize) {
+        self.letters = vec![""; count];
+        self.selected = selected.min(count.saturating_sub(1));
+        self.is_behind = false;
     }
 
     /// The option that is selected.
@@ -147,6 +177,7 @@ impl Choosing {
         match presses.as_slice() {
             [] => None,
             [_] => self.presses(presses.remove(0), now),
+            _ if self.is_list => presses.into_iter().find_map(|press| self.presses(press, now)),
             [Press::Char(_), Press::Enter] if self.words.is_empty() && self.letter.is_none() => {
                 presses.into_iter().find_map(|press| self.presses(press, now))
             }
@@ -166,6 +197,9 @@ impl Choosing {
     }
 
     fn presses(&mut self, press: Press, now: Instant) -> Option<Picked> {
+        if self.is_list {
+            return self.presses_in_list(press);
+        }
         let stray_enter = self.stray_enter.take();
         if !self.words.is_empty() {
             return self.presses_in_words(press);
@@ -189,13 +223,32 @@ impl Choosing {
             }
             (Press::Enter, None) if stray_enter.is_some_and(|until| now < until) => {}
             (Press::Enter, None) => return Some(Picked::Option(self.selected)),
-            (Press::Up, _) => self.selected = self.selected.saturating_sub(1),
-            (Press::Down, _) => {
-                self.selected = (self.selected + 1).min(self.letters.len().saturating_sub(1));
-            }
+            (press @ (Press::Up | Press::Down), _) => self.moves(press == Press::Down),
             (Press::Back, _) => return Some(Picked::Nothing),
             (Press::Suspend, _) => return Some(Picked::Suspend),
             (Press::Backspace | Press::ClearsWord | Press::ClearsLine, _) => {}
+        }
+        None
+    }
+
+    fn moves(&mut self, down: bool) {
+        let last = self.letters.len().saturating_sub(1);
+        self.selected = if down { (self.selected + 1).min(last) } else { self.selected.saturating_sub(1) };
+    }
+
+    fn presses_in_list(&mut self, press: Press) -> Option<Picked> {
+        match press {
+            Press::Up | Press::Down => self.moves(press == Press::Down),
+            Press::Enter if !self.letters.is_empty() && !self.is_behind => {
+                return Some(Picked::Option(self.selected));
+            }
+            Press::Enter if self.words.is_empty() => {}
+            Press::Enter => return Some(Picked::Words(self.words.trim().to_owned())),
+            Press::Back if self.words.is_empty() => return Some(Picked::Nothing),
+            _ => {
+                self.is_behind = true;
+                return self.presses_in_words(press);
+            }
         }
         None
     }
@@ -280,132 +333,4 @@ fn pressed(key: Key, bytes: &[u8]) -> Vec<Press> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const OPTIONS: [&str; 3] = ["yд", "nн", "e"];
-
-    /// What comes of these pieces, each after so many milliseconds; the last one is followed by a long pause.
-    fn picked(pieces: &[(u64, &[u8])]) -> (Option<Picked>, String) {
-        plays(&mut Choosing::new(OPTIONS.to_vec(), 1, None), pieces)
-    }
-
-    /// As a reader does: it looks when it is told to, and whenever bytes come.
-    fn plays(choosing: &mut Choosing, pieces: &[(u64, &[u8])]) -> (Option<Picked>, String) {
-        let mut now = Instant::now();
-        for (index, (wait, bytes)) in pieces.iter().chain([&(2000, &b""[..])]).enumerate() {
-            let comes = now + Duration::from_millis(*wait);
-            while let Some(wakes) = choosing.wakes(now).filter(|wakes| now + *wakes < comes) {
-                now += wakes;
-                if let Some(picked) = choosing.pauses(now) {
-                    assert!(index >= pieces.len(), "answered before {bytes:?}");
-                    return (Some(picked), choosing.words().to_owned());
-                }
-            }
-            now = comes;
-            if let Some(picked) = choosing.hears(bytes, now).filter(|_| !bytes.is_empty()) {
-                assert!(index + 1 == pieces.len(), "answered by {bytes:?}");
-                return (Some(picked), choosing.words().to_owned());
-            }
-        }
-        (None, choosing.words().to_owned())
-    }
-
-    #[test]
-    fn one_key_answers() {
-        for (bytes, expected) in [
-            (&b"y"[..], Picked::Letter(0)),
-            (b"Y", Picked::Letter(0)),
-            ("д".as_bytes(), Picked::Letter(0)),
-            (b"e", Picked::Letter(2)),
-            (b"y\r", Picked::Option(0)),
-            (b"y\n", Picked::Option(0)),
-            (b"\r", Picked::Option(1)),
-            (b"\n", Picked::Option(1)),
-            (b"\x1b", Picked::Nothing),
-            (b"\x04", Picked::Nothing),
-            (b"\x1a", Picked::Suspend),
-        ] {
-            assert_eq!(picked(&[(0, bytes)]), (Some(expected), String::new()), "{bytes:?}");
-        }
-    }
-
-    #[test]
-    fn keys_that_come_one_after_the_other() {
-        let words = |text: &str| Some(Picked::Words(text.to_owned()));
-        for (pieces, expected) in [
-            (&[(0, &b"\x1b[A"[..]), (9, b"\r")][..], Some(Picked::Option(0))),
-            (&[(0, b"\x1bOB"), (0, b"\x1b[C"), (0, b"\r")], Some(Picked::Option(2))),
-            (&[(0, b"\x1b[B\x1b[B"), (0, b"\x1b[A\x1b[A\x1b[A"), (0, b"\r")], Some(Picked::Option(0))),
-            (&[(0, b"y"), (250, b"\r")], Some(Picked::Option(0))),
-            (&[(0, b"y"), (9, b"\x1b")], Some(Picked::Nothing)),
-            (&[(0, b"y"), (9, b"\x7f"), (9, b"\r")], Some(Picked::Option(1))),
-            (&[(0, b"y"), (9, b"\x1b[B"), (9, b"\r")], Some(Picked::Option(2))),
-            (&[(0, b"y"), (250, b"o"), (250, b"u"), (900, b"\r")], words("you")),
-            (&[(0, b"n"), (99, b" "), (99, b"x"), (99, b"\r")], words("n x")),
-            (&[(0, b"w"), (900, b"y"), (900, b"\r")], words("wy")),
-            (&[(0, b"not\x7fw"), (9, b"\x17"), (9, b"e"), (300, b"\r")], Some(Picked::Option(2))),
-            (&[(0, b"ab c"), (9, b"\x17"), (9, b"\x7f"), (9, b"\r")], words("ab")),
-            (&[(0, b"ab"), (9, b"\x15"), (9, b"\r")], Some(Picked::Option(1))),
-            (&[(0, b"ab"), (9, b"\x1b"), (99, b"y")], Some(Picked::Letter(0))),
-            (&[(0, "ü".as_bytes()), (9, b"\x7f"), (9, b" "), (9, b"y\r")], Some(Picked::Option(0))),
-            (&[(0, b"x"), (9, b"\x1a")], Some(Picked::Suspend)),
-        ] {
-            assert_eq!(picked(pieces).0, expected, "{pieces:?}");
-        }
-    }
-
-    #[test]
-    fn a_paste_answers_nothing() {
-        for (pieces, words) in [
-            (&[(0, &b"\x1b[200~y\r\x1b[201~"[..])][..], "y\n"),
-            (&[(0, b"\x1b[200~y"), (900, b"\r\x1b[201~")], "y\n"),
-            (&[(0, b"\x1b[200~\r\r\x1b[201~")], ""),
-            (&[(0, b"y\ry\r")], "y\ny\n"),
-            (&[(0, b"yes\r")], "yes\n"),
-            (&[(0, b"x"), (9, b"y\r")], "xy\n"),
-            (&[(0, b"\ry\r")], "\ny\n"),
-            (&[(0, b"y\r"), (9, b"rm -r x\r")], "y\nrm -r x\n"),
-            (&[(0, b"y"), (9, b"\x1b[200~\r\x1b[201~")], "y\n"),
-            (&[(0, b"a\x1by")], "a"),
-            (&[(0, b"a\x1b[Ab\x1a\r")], "ab\n"),
-            (&[(0, b"\r\r")], ""),
-            (&[(0, b"\x1b[B\r")], ""),
-        ] {
-            assert_eq!(picked(pieces), (None, words.to_owned()), "{pieces:?}");
-        }
-        let (long, mut choosing) = (vec![b'x'; 3 * MOST], Choosing::new(OPTIONS.to_vec(), 1, None));
-        let paste = [PASTE_BEGINS, &long, b"y\x1b[20"].concat();
-        assert_eq!(plays(&mut choosing, &[(0, &paste), (9, b"1~")]).0, None);
-        assert!(choosing.words().ends_with("xy") && choosing.words().len() < 99 && choosing.open.is_empty());
-    }
-
-    #[test]
-    fn reports_of_the_terminal_are_no_keys() {
-        for bytes in
-            [&b"\x1b[I"[..], b"\x1b[O", b"\x1b[24;80R", b"\x1b]11;rgb:0/0/0\x07", b"\x1b[Z", b"\x1by"]
-        {
-            assert_eq!(picked(&[(0, bytes)]), (None, String::new()), "{bytes:?}");
-            assert_eq!(picked(&[(0, b"y"), (9, bytes)]).0, Some(Picked::Letter(0)), "{bytes:?}");
-        }
-        // The rest of what follows a letter is waited for.
-        assert_eq!(
-            picked(&[(0, b"y"), (9, b"\xd0"), (299, b"\xb4"), (9, b"\r")]).0,
-            Some(Picked::Words("yд".into()))
-        );
-    }
-
-    #[test]
-    fn an_enter_behind_a_letter_that_was_taken_is_not_for_the_next_question() {
-        for (wait, pieces, expected) in [
-            (0, &[(0, &b"\r"[..])][..], None),
-            (0, &[(0, b"\r"), (0, b"\r")], Some(Picked::Option(1))),
-            (0, &[(0, b"\x1b[A"), (0, b"\r")], Some(Picked::Option(0))),
-            (1001, &[(0, b"\r")], Some(Picked::Option(1))),
-        ] {
-            let after = Instant::now().checked_sub(Duration::from_millis(wait));
-            let mut choosing = Choosing::new(OPTIONS.to_vec(), 1, after);
-            assert_eq!(plays(&mut choosing, pieces).0, expected, "{wait} {pieces:?}");
-        }
-    }
-}
+mod tests;

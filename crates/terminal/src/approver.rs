@@ -3,9 +3,11 @@
 mod answers;
 mod asking;
 mod change;
+mod confirm;
 mod editing;
 mod menu;
 mod pattern;
+mod picker;
 mod question;
 mod reading;
 mod several;
@@ -15,7 +17,6 @@ mod typed;
 mod visible;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use converse_canister::Decision;
 use converse_config::{ArgumentPatterns, Permission};
@@ -23,7 +24,6 @@ use converse_engine::Approver;
 use converse_ensemble::Pending;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use crate::render::output::write_stderr;
@@ -33,10 +33,14 @@ use converse_screen::Look;
 use converse_text::safe;
 
 use answers::{Answer, Choices};
+use asking::answer;
 use change::FileChange;
+pub(crate) use confirm::chooses;
+pub use confirm::{asks, says_yes};
 pub use converse_host::approvals::Memory;
 use converse_host::approvals::{Offered, Reach};
 use editing::Editing;
+pub(crate) use picker::{INDENT, Listing, Pick, pick, picks_by_key, rows_of};
 use question::{QuestionText, painted};
 pub(crate) use reading::read_answer;
 use shown::Much;
@@ -51,15 +55,13 @@ pub struct TerminalApprover {
     progress: Arc<TerminalView>,
     memory: Option<Memory>,
     editing: Editing,
-    /// When a letter alone was the last answer.
-    lettered: Mutex<Option<Instant>>,
 }
 
 converse_host::opaque_debug!(TerminalApprover);
 
 impl TerminalApprover {
     pub fn new(can_ask: bool, progress: Arc<TerminalView>) -> Self {
-        Self { can_ask, progress, memory: None, editing: Editing::default(), lettered: Mutex::default() }
+        Self { can_ask, progress, memory: None, editing: Editing::default() }
     }
 
     /// One that also takes answers for more than one call.
@@ -120,7 +122,8 @@ impl TerminalApprover {
         let mut choices = Choices { offered, edit: self.memory.is_some(), view: false };
         let mut text = self.question(asked, &mut choices, Much::first());
         loop {
-            let answer = self.answer(&text, &choices.menu(asked.title(), asked.pending.tool()), failed).await;
+            let menu = choices.menu(asked.title(), asked.pending.tool());
+            let answer = answer(&self.progress, &text, menu, failed).await;
             let now = QuestionText { pending: edited.as_ref().unwrap_or(asked.pending), ..asked };
             failed = false;
             match answer.unwrap_or(Answer::No(None)) {
@@ -223,24 +226,6 @@ fn with_edited(shown: Pending, asked: &Pending) -> Decision {
         return allow();
     }
     Decision::AllowEdited { arguments: shown.arguments().clone() }
-}
-
-/// Asks a question to which nothing but a plain yes is a yes.
-pub async fn says_yes(progress: &TerminalView, mut question: String) -> bool {
-    let choices = Choices::default();
-    loop {
-        let Some(line) = progress.suspended(|| read_answer(question.clone())).await else { return false };
-        match choices.parse(&line) {
-            None => question = choices.reminder(),
-            Some(answer) => return answer == Answer::Yes,
-        }
-    }
-}
-
-/// Asks for a line; `None` if there is no answer.
-pub async fn asks(progress: &TerminalView, question: String) -> Option<String> {
-    let line = progress.suspended(|| read_answer(question)).await?;
-    Some(line.trim().to_owned())
 }
 
 impl Approver for TerminalApprover {

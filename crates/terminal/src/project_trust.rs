@@ -132,8 +132,7 @@ impl Trust<'_> {
     }
 
     fn confirmed(&self) -> Result<bool, Failure> {
-        let question = "\ntrust exactly this?  y = yes, n = no: ".to_owned();
-        let asking = says_yes(&self.console.progress, question);
+        let asking = says_yes(&self.console.progress, "\\n", "trust exactly this?", None);
         let Some(interrupt) = self.interrupt else { return converse_host::runtime::block_on(asking) };
         converse_host::runtime::block_on(async {
             tokio::select! {

@@ -49,6 +49,7 @@ pub(crate) use keys::{end_of, mode_note, status};
 pub use models::ModelView;
 use modes::TerminalModes;
 pub(crate) use modes::{QuestionKeys, keyboard, release_question};
+pub(crate) use style::in_letters;
 pub use style::{Answers, Detail, Style, answers, has_light_background, speaks_unicode};
 use view_state::{Kind, ViewState, Wait};
 pub(crate) use words::money;

@@ -148,8 +148,7 @@ impl SessionCommands<'_> {
             let message = "nobody can be asked here, so nothing was removed";
             return Err(Failure::usage("not-asked", message).hint("`--yes` skips the question"));
         }
-        let question = format!("{question}  y = yes, n = no: ");
-        converse_host::runtime::block_on(says_yes(&self.console.progress, question))
+        converse_host::runtime::block_on(says_yes(&self.console.progress, "", question, None))
     }
 
     /// Teaches the redactor the keys of providers, under any variable name.

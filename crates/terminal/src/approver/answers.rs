@@ -82,7 +82,9 @@ impl Choices {
         }));
         Menu {
             title,
+            is_headed: false,
             choices,
+            first: None,
             hint: hint("", "no"),
             legend: self.legend(tool),
             reminder: self.reminder(),
@@ -118,12 +120,14 @@ const SEVERAL_REMINDER: &str = "  please answer y, n, numbers such as 1,3, o or 
 pub(super) fn several(title: String, count: usize) -> Menu<Chosen> {
     Menu {
         title,
+        is_headed: false,
         choices: vec![
             Choice::new("yд", "all of them", Some("all of them"), Chosen::These((0..count).collect())),
             Choice::new("nн", "none", Some("none"), Chosen::None(None)),
             Choice::new("o", "one by one", Some("one by one"), Chosen::OneByOne),
             Choice::new("v", "view all", None, Chosen::View),
         ],
+        first: None,
         hint: hint("1,3 = these; ", "none"),
         legend: format!("{SEVERAL}: "),
         reminder: SEVERAL_REMINDER.to_owned(),

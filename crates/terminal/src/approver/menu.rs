@@ -1,9 +1,12 @@
 //! The options of a question, and how they are drawn below it.
 
+use std::time::Instant;
+
 use converse_editor::{Choosing, Picked};
 use converse_screen::{Line, Look, Tone, wrapped};
 use converse_text::{safe_line, width};
 
+use super::asking::Options;
 use crate::view::end_of;
 
 /// One answer that has a letter.
@@ -35,7 +38,11 @@ pub(super) type Parse<A> = dyn Fn(&str) -> Option<A> + Send + Sync;
 pub(super) struct Menu<A> {
     /// What was asked, for the line that stays with the decision.
     pub(super) title: String,
+    /// The title is drawn above the options.
+    pub(super) is_headed: bool,
     pub(super) choices: Vec<Choice<A>>,
+    /// What is selected first; `None`: the refusal.
+    pub(super) first: Option<A>,
     /// What else can be done, below the options.
     pub(super) hint: String,
     /// All of it in words, for a terminal that gives lines.
@@ -43,7 +50,8 @@ pub(super) struct Menu<A> {
     pub(super) reminder: String,
     /// What a line means; `None` if it is not clear.
     pub(super) parse: Box<Parse<A>>,
-    /// A refusal with these words, and the words of a refusal.
+    /// A refusal with these words, and the words of a refusal. Where a refusal has none, words that mean nothing are not
+    /// clear.
     pub(super) refuse: fn(Option<String>) -> A,
     pub(super) reason: fn(&A) -> Option<&str>,
 }
@@ -52,18 +60,18 @@ pub(super) struct Menu<A> {
 const SAID: usize = 400;
 
 impl<A: Clone + PartialEq> Menu<A> {
-    /// The place of the refusal, which is selected first.
-    pub(super) fn careful(&self) -> usize {
-        let refusal = (self.refuse)(None);
-        self.choices.iter().position(|choice| choice.answer == refusal).unwrap_or_default()
+    fn begun(&self, after: Option<Instant>) -> Choosing {
+        let first = self.first.clone().unwrap_or_else(|| (self.refuse)(None));
+        let letters = self.choices.iter().map(|choice| choice.letters).collect();
+        Choosing::new(letters, self.place(&first).unwrap_or_default(), after)
     }
 
-    pub(super) fn letters(&self) -> Vec<&'static str> {
-        self.choices.iter().map(|choice| choice.letters).collect()
+    fn place(&self, answer: &A) -> Option<usize> {
+        self.choices.iter().position(|choice| choice.answer == *answer)
     }
 
     /// What was answered, and in which words; `None` if it is not clear.
-    pub(super) fn answer<'p>(&self, picked: &'p Picked) -> (Option<A>, &'p str) {
+    fn meant<'p>(&self, picked: &'p Picked) -> (Option<A>, &'p str) {
         match picked {
             Picked::Option(at) | Picked::Letter(at) => {
                 (self.choices.get(*at).map(|choice| choice.answer.clone()), "")
@@ -77,12 +85,14 @@ impl<A: Clone + PartialEq> Menu<A> {
     /// number is not.
     fn meaning(&self, words: &str) -> Option<A> {
         let refuses = words.chars().filter(|c| c.is_alphabetic()).count() > 1;
-        (self.parse)(words).or_else(|| refuses.then(|| (self.refuse)(Some(words.trim().to_owned()))))
+        let refusal = || (self.refuse)(Some(words.trim().to_owned()));
+        let refusal = || refuses.then(refusal).filter(|refusal| (self.reason)(refusal).is_some());
+        (self.parse)(words).or_else(refusal)
     }
 
     /// The line that stays: the question and its answer, which was typed in these words if it has no letter. `None` if it
     /// ends nothing.
-    pub(super) fn decision(&self, answer: &A, words: &str) -> Option<Line> {
+    fn decision(&self, answer: &A, words: &str) -> Option<Line> {
         let choice = self.choices.iter().find(|choice| choice.answer == *answer);
         let said = match (choice, (self.reason)(answer)) {
             (Some(choice), _) => choice.done?.to_owned(),
@@ -92,13 +102,14 @@ impl<A: Clone + PartialEq> Menu<A> {
         Some(Line::plain(&format!("{} ", self.title)).with(Tone::Strong, &said))
     }
 
-    /// What is drawn below a question, of at most `most` rows.
-    pub(super) fn rows(&self, choosing: &Choosing, hint: &str, look: &Look, most: usize) -> Vec<Line> {
+    fn drawn(&self, choosing: &Choosing, look: &Look, most: usize) -> Vec<Line> {
         let below = match choosing.words() {
-            "" => self.hint_rows(hint, look),
+            "" => hint_rows(&self.hint, look),
             words => self.words_rows(words, look),
         };
-        let room = most.saturating_sub(below.len()).max(1);
+        let title = self.is_headed.then(|| Line::toned(Tone::Strong, &self.title));
+        let head: Vec<Line> = title.iter().flat_map(|title| wrapped(title, look.width.max(8))).collect();
+        let room = most.saturating_sub(head.len() + below.len()).max(1);
         let first = (choosing.selected() + 1).saturating_sub(room);
         let marked = |(at, choice): (usize, &Choice<A>)| {
             let is_selected = at == choosing.selected() && choosing.words().is_empty();
@@ -111,17 +122,7 @@ impl<A: Clone + PartialEq> Menu<A> {
             Line::toned(tone, &format!("{sign} {letter}  {}", choice.label))
         };
         let rows = self.choices.iter().enumerate().skip(first).take(room).map(marked);
-        rows.chain(below).collect()
-    }
-
-    fn hint_rows(&self, hint: &str, look: &Look) -> Vec<Line> {
-        let rows = wrapped(&Line::toned(Tone::Dim, hint), look.width.saturating_sub(4).max(8)).into_iter();
-        rows.map(|row| {
-            let mut line = Line::plain("  ");
-            line.append(row);
-            line
-        })
-        .collect()
+        head.into_iter().chain(rows).chain(below).collect()
     }
 
     fn words_rows(&self, words: &str, look: &Look) -> Vec<Line> {
@@ -133,13 +134,47 @@ impl<A: Clone + PartialEq> Menu<A> {
         let room = look.width.saturating_sub(width(&sign) + 2).max(8);
         let line = Line::toned(Tone::Dim, &sign).with(Tone::Plain, &end_of(words, room));
         let mut rows = vec![line.with(Tone::Accent, look.either("▏", "_"))];
-        rows.extend(self.hint_rows("Enter sends it; Esc goes back", look));
+        rows.extend(hint_rows("Enter sends it; Esc goes back", look));
         rows
     }
 
     fn careful_label(&self) -> &str {
-        self.choices.get(self.careful()).map_or("", |choice| &choice.label)
+        let careful = self.place(&(self.refuse)(None)).and_then(|at| self.choices.get(at));
+        careful.map_or("", |choice| &choice.label)
     }
+}
+
+impl<A: Clone + PartialEq> Options for Menu<A> {
+    type Answer = A;
+
+    fn choosing(&mut self, after: Option<Instant>) -> Choosing {
+        self.begun(after)
+    }
+
+    fn rows(&mut self, choosing: &mut Choosing, look: &Look, most: usize) -> Vec<Line> {
+        self.drawn(choosing, look, most)
+    }
+
+    fn answer(&mut self, picked: &Picked) -> Option<(A, Option<Line>)> {
+        let (answer, words) = self.meant(picked);
+        let Some(answer) = answer else {
+            self.hint = self.reminder.trim().trim_end_matches(':').to_owned();
+            return None;
+        };
+        let stays = self.decision(&answer, words);
+        Some((answer, stays))
+    }
+}
+
+/// Words of ours below options.
+pub(super) fn hint_rows(hint: &str, look: &Look) -> Vec<Line> {
+    let rows = wrapped(&Line::toned(Tone::Dim, hint), look.width.saturating_sub(4).max(8)).into_iter();
+    rows.map(|row| {
+        let mut line = Line::plain("  ");
+        line.append(row);
+        line
+    })
+    .collect()
 }
 
 #[cfg(test)]
@@ -157,9 +192,9 @@ mod tests {
     }
 
     fn drawn<A: Clone + PartialEq>(menu: &Menu<A>, typed: &[&[u8]], look: &Look, most: usize) -> Vec<String> {
-        let mut choosing = Choosing::new(menu.letters(), menu.careful(), None);
+        let mut choosing = menu.begun(None);
         typed.iter().for_each(|bytes| assert_eq!(choosing.hears(bytes, Instant::now()), None));
-        menu.rows(&choosing, &menu.hint, look, most).iter().map(Line::text).collect()
+        menu.drawn(&choosing, look, most).iter().map(Line::text).collect()
     }
 
     #[test]
@@ -244,12 +279,12 @@ mod tests {
             (Picked::Option(3), Answer::Edit, None),
             (words("t"), Answer::Further(Reach::Tool), Some("allow io.x? always, whatever its arguments")),
         ] {
-            let (answered, said) = one.answer(&picked);
+            let (answered, said) = one.meant(&picked);
             assert_eq!(answered.as_ref(), Some(&answer), "{picked:?}");
             assert_eq!(one.decision(&answer, said).map(|line| line.text()).as_deref(), line, "{picked:?}");
         }
         for unclear in ["1", "x", "?", "1,4"] {
-            assert_eq!(one.answer(&words(unclear)).0, None, "{unclear}");
+            assert_eq!(one.meant(&words(unclear)).0, None, "{unclear}");
         }
         for (picked, line) in [
             (Picked::Option(0), "allow these 3 calls? all of them"),
@@ -257,10 +292,10 @@ mod tests {
             (words("1, 3"), "allow these 3 calls? 1, 3"),
             (words("only the first"), "allow these 3 calls? none: only the first"),
         ] {
-            let (answered, said) = more.answer(&picked);
+            let (answered, said) = more.meant(&picked);
             let decision = answered.and_then(|answer: Chosen| more.decision(&answer, said));
             assert_eq!(decision.map(|line| line.text()).as_deref(), Some(line), "{picked:?}");
         }
-        assert_eq!(more.answer(&words("0")).0, None);
+        assert_eq!(more.meant(&words("0")).0, None);
     }
 }

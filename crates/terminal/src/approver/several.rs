@@ -6,6 +6,7 @@ use converse_screen::{Line, Tone};
 
 use super::TerminalApprover;
 use super::answers::{Chosen, several};
+use super::asking::answer;
 use super::question::{QuestionText, painted};
 use super::shown::Much;
 
@@ -14,7 +15,7 @@ impl TerminalApprover {
     pub(super) async fn about_all(&self, asked: &[QuestionText<'_>]) -> Option<Vec<Decision>> {
         let (mut text, mut unseen) = self.list(asked);
         loop {
-            let answer = self.answer(&text, &several(title(asked), asked.len()), false).await;
+            let answer = answer(&self.progress, &text, several(title(asked), asked.len()), false).await;
             match answer.unwrap_or(Chosen::None(None)) {
                 Chosen::OneByOne => return None,
                 Chosen::None(why) => {

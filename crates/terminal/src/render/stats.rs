@@ -4,7 +4,7 @@ mod cells;
 mod chart;
 mod html;
 mod json;
-mod number;
+pub(crate) mod number;
 mod svg;
 mod text;
 

@@ -142,11 +142,10 @@ impl<'a> Beginning<'a> {
             return Ok(None);
         }
         let model = safe_line(foreign, 200);
-        let question =
-            format!("\nthe imported session names the model `{model}`: use it?  y = yes, n = no: ");
+        let question = format!("the imported session names the model `{model}`: use it?");
         let yes = converse_host::runtime::block_on(async {
             tokio::select! {
-                yes = says_yes(&self.console.progress, question) => Ok(yes),
+                yes = says_yes(&self.console.progress, "\n", &question, None) => Ok(yes),
                 () = self.attention.end.token.cancelled() => Err(self.attention.end.failure()),
             }
         })??;

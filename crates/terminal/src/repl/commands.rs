@@ -6,6 +6,7 @@ mod handed;
 mod mode;
 mod model;
 mod model_picker;
+mod picking;
 mod resume;
 mod rewind;
 mod sessions;

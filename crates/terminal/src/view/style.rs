@@ -71,16 +71,18 @@ impl Style {
 
     /// Spells text of ours with the signs that the terminal has.
     pub(super) fn spelt(self, text: &str) -> String {
-        if self.unicode {
-            return text.to_owned();
-        }
-        let signs = [("·", "-"), ("…", "..."), ("–", "-"), ("→", "->"), ("≥", ">="), ("❯", ">"), ("↑", "up")];
-        signs.iter().fold(text.to_owned(), |text, (sign, letters)| text.replace(sign, letters))
+        if self.unicode { text.to_owned() } else { in_letters(text) }
     }
 
     pub(super) fn signs(self) -> &'static Signs {
         if self.unicode { &UNICODE } else { &ASCII }
     }
+}
+
+/// Spells text of ours for a terminal without Unicode.
+pub(crate) fn in_letters(text: &str) -> String {
+    let signs = [("·", "-"), ("…", "..."), ("–", "-"), ("→", "->"), ("≥", ">="), ("❯", ">"), ("↑", "up")];
+    signs.iter().fold(text.to_owned(), |text, (sign, letters)| text.replace(sign, letters))
 }
 
 /// The look of answers on a terminal of this width; `None` where they are shown as they were written.

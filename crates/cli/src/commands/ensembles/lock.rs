@@ -75,12 +75,12 @@ fn accepted(proposals: &[Proposal<'_>], args: &LockArgs, console: &Console) -> R
         }
         return Ok(args.accept);
     }
-    let question = match unshown.len() {
-        0 => "\naccept all of this?  y = yes, n = no: ".to_owned(),
-        count => format!(
-            "\n{} not shown (`…` above).\naccept all changes, also those not shown?  y = yes, n = no: ",
-            they_are(count, "part")
+    let (text, question) = match unshown.len() {
+        0 => ("\n".to_owned(), "accept all of this?"),
+        count => (
+            format!("\n{} not shown (`…` above).\n", they_are(count, "part")),
+            "accept all changes, also those not shown?",
         ),
     };
-    converse_host::runtime::block_on(says_yes(&console.progress, question))
+    converse_host::runtime::block_on(says_yes(&console.progress, &text, question, None))
 }

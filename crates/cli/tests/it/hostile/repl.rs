@@ -78,7 +78,7 @@ fn names_of_files_and_sessions_and_what_was_typed_before() {
         for (times, command) in ["/sessions", "/sessions evil"].into_iter().enumerate() {
             screen.says(command);
             screen.shows_times("which one?", times + 1);
-            screen.types("\r");
+            screen.types(if manner == Manner::Drawn { "\x1b" } else { "\r" });
         }
         screen.says("/attach names/none");
         screen.shows("error[");

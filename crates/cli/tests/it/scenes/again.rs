@@ -55,7 +55,7 @@ fn esc_twice_on_an_empty_line_goes_back_to_an_earlier_message() {
     person.types("\x1b");
     person.sees("Esc again: back to an earlier message");
     person.types("\x1b");
-    person.sees("back to which message?");
+    person.until("a list", |person| person.screen().ends_with("Esc leaves"));
     let screen = person.screen();
     assert!(screen.contains("1  two") && screen.contains("2  one"), "{screen}");
     person.types("2\r");

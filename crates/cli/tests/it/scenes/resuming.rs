@@ -18,6 +18,14 @@ fn ask(env: &TestEnv, directory: &str, words: &str, provider: &Provider) {
     assert!(command.current_dir(env.path(directory)).output().unwrap().status.success());
 }
 
+/// Waits for a list.
+#[track_caller]
+fn is_listed(person: &mut Person) {
+    person.until("a list", |person| {
+        person.screen().split_whitespace().collect::<Vec<_>>().join(" ").ends_with("Esc leaves")
+    });
+}
+
 fn leaves(mut person: Person) {
     person.says("/quit");
     assert_eq!(person.ends().code, 0);
@@ -32,15 +40,18 @@ fn a_session_is_searched_for_and_its_last_exchange_shown_in_full() {
     ask(&env, "work/../other", "not of this project", &provider);
     let mut person = talking(&provider, &env);
     person.says("/resume");
-    let shown = person.sees("which one?");
+    is_listed(&mut person);
+    let shown = person.screen();
     for words in ["1 ", "just now", "❯ and pears?", "About pears.", "❯ what about apples?"] {
         assert!(shown.contains(words), "no {words:?} in {shown}");
     }
     assert!(!shown.contains("not of this project"), "{shown}");
-    // Words instead of a number search.
-    person.types("apples\r");
-    person.until("one session is left", |person| person.screen().matches("which one?").count() == 2);
-    person.types("1\r");
+    // Words search as they are typed.
+    person.types("apples");
+    person.until("one session is left", |person| {
+        person.screen().contains("which one? apples") && !person.screen().contains("and pears?")
+    });
+    person.presses(Key::Enter);
     person.sees("the end");
     person.prompts();
     let shown = person.screen();
@@ -53,9 +64,10 @@ fn a_session_is_searched_for_and_its_last_exchange_shown_in_full() {
     assert_eq!(request["messages"].as_array().unwrap().len(), 3, "{request}");
     person.prompts();
     person.says("/resume --all");
-    person.until("the question", |person| person.screen().ends_with("Enter: none)"));
+    is_listed(&mut person);
     assert!(person.screen().contains("❯ not of this project"), "{}", person.screen());
-    person.types("\r");
+    person.types("\x1b");
+    person.sees("no session selected");
     person.prompts();
     leaves(person);
 }
@@ -97,9 +109,9 @@ fn each_session_has_its_own_preview_on_a_narrow_terminal() {
     let mut person = talking(&provider, &env);
     person.resizes(60, 50);
     person.says("/resume --all");
-    person.until("the question", |person| person.screen().ends_with("Enter: none)"));
+    is_listed(&mut person);
     let screen = person.screen();
-    let list = screen.rsplit_once("name\n").unwrap().1;
+    let list = screen.rsplit_once("which one? --all").unwrap().1.replacen("❯ 1", "  1", 1);
     let mut rows = list.split("❯ ").map(|piece| piece.to_owned());
     let mut row = rows.next().unwrap();
     for (place, (word, answer)) in
@@ -110,7 +122,9 @@ fn each_session_has_its_own_preview_on_a_narrow_terminal() {
         assert!(next.starts_with(word) && next.contains(answer), "no {word} with {answer}: {screen}");
         row = next;
     }
-    person.types("\r");
+    assert!(screen.lines().all(|line| line.chars().count() < 60), "{screen}");
+    person.types("\x1b\x1b");
+    person.presses(Key::Ctrl('c'));
     person.prompts();
     leaves(person);
 }

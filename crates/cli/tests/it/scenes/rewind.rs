@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::person::Person;
+use super::person::{Key, Person};
 use crate::body::{Says, calls, text};
 use crate::env::TestEnv;
 use crate::provider::{Line, Provider};
@@ -52,15 +52,18 @@ fn files_and_conversation_are_restored_also_by_another_run() {
 
     let mut person = editing(&provider, &env, &["-c"]);
     person.says("/rewind");
-    person.sees("back to which message?");
+    person.until("a list", |person| person.screen().ends_with("Esc leaves"));
     let screen = person.screen();
     for part in ["make it two  a.txt, new.txt", "make it one  a.txt"] {
         assert!(screen.contains(part), "no {part:?} in\n{screen}");
     }
-    person.types("2\r");
-    person.sees("restore what?");
-    person.types("b\r");
+    person.presses(Key::Down);
+    person.sees("❯ 2  make it one");
+    person.presses(Key::Enter);
+    person.sees("❯ b  both");
+    person.types("b");
     person.sees("restored a.txt\nremoved new.txt");
+    assert!(person.screen().contains("restore what? both\n"), "{}", person.screen());
     person.until("the message", |person| person.screen().ends_with("❯ make it one"));
     assert_eq!((read(&env, "a.txt"), read(&env, "new.txt")), (Some("old\n".into()), None));
     assert!(!person.screen().contains("effects of these tools remain"), "{}", person.screen());
@@ -89,14 +92,14 @@ fn what_others_changed_is_asked_about_and_what_remains_is_named() {
     person.says("go");
     person.sees("Done.");
     env.write("work/a.txt", "by hand");
-    for (answer, expected) in [("n\r", "by hand"), ("y\r", "old")] {
+    for (answer, expected) in [("n", "by hand"), ("y", "old")] {
         person.says("/rewind");
-        person.until("a list", |person| person.screen().trim_end().ends_with("Enter: none)"));
+        person.until("a list", |person| person.screen().ends_with("Esc leaves"));
         person.types("1\r");
-        person.until("a choice", |person| person.screen().trim_end().ends_with("Enter: nothing)"));
-        person.types("f\r");
+        person.until("a choice", |person| person.screen().ends_with("Esc = nothing"));
+        person.types("f");
         person.sees("changed by somebody else since then: a.txt");
-        person.until("a question", |person| person.screen().trim_end().ends_with("Enter: restore nothing)"));
+        person.until("a question", |person| person.screen().ends_with("Esc = restore nothing"));
         person.types(answer);
         let remain = match expected {
             "old" => "effects of these tools remain: own.tool",
@@ -110,6 +113,64 @@ fn what_others_changed_is_asked_about_and_what_remains_is_named() {
     let requests = provider.requests();
     let messages = requests.last().unwrap()["messages"].to_string();
     assert!(messages.contains("restored a.txt") && messages.contains("\"go\""), "{messages}");
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+    provider.is_content();
+}
+
+/// As somebody does who pressed Esc once too often.
+#[test]
+fn esc_leaves_the_list_and_each_question() {
+    let provider = Provider::chat([write("a.txt", "new"), text("Done.")].map(Line::from));
+    let env = provider.env(TestEnv::new());
+    env.write("work/a.txt", "old");
+    let mut person = editing(&provider, &env, &[]);
+    person.says("go");
+    person.sees("Done.");
+    env.write("work/a.txt", "by hand");
+    for steps in 0..=2 {
+        person.says("/rewind");
+        person.until("a list", |person| person.screen().ends_with("Esc leaves"));
+        for (step, end) in ["Esc = nothing", "Esc = restore nothing"].into_iter().take(steps).enumerate() {
+            person.types(if step == 0 { "\r" } else { "b" });
+            person.until("a question", |person| person.screen().ends_with(end));
+        }
+        person.types("\x1b");
+        person.prompts();
+        assert!(!person.screen().contains("^["), "{}", person.screen());
+    }
+    for key in [Key::Ctrl('c'), Key::Ctrl('d')] {
+        person.says("/rewind");
+        person.until("a list", |person| person.screen().ends_with("Esc leaves"));
+        person.presses(key);
+        person.prompts();
+    }
+    assert_eq!(read(&env, "a.txt").as_deref(), Some("by hand"));
+    person.says("/quit");
+    assert_eq!(person.ends().code, 0);
+    provider.is_content();
+}
+
+/// Where nothing is drawn, a line is an answer.
+#[test]
+fn in_plain_mode_lines_answer() {
+    let provider = Provider::chat([write("a.txt", "new"), text("Done.")].map(Line::from));
+    let env = provider.env(TestEnv::new());
+    env.write("work/a.txt", "old");
+    let mut person = editing(&provider, &env, &["--plain"]);
+    person.says("go");
+    person.sees("Done.");
+    person.says("/rewind");
+    person.until("a list", |person| {
+        person.screen().ends_with("back to which message? (its number; Enter: none)")
+    });
+    person.types("1\n");
+    person.until("a choice", |person| person.screen().ends_with("nothing)"));
+    person.types("x\n");
+    person.sees("please answer b, c, f, n:");
+    person.types("f\n");
+    person.sees("restored a.txt");
+    assert_eq!(read(&env, "a.txt").as_deref(), Some("old"));
     person.says("/quit");
     assert_eq!(person.ends().code, 0);
     provider.is_content();

@@ -4,7 +4,7 @@ use converse_canister::Cost;
 use converse_session::stats::{Calls, Spent};
 
 /// To three digits: `999`, `1.23k`, `12.3k`, `1.23M`.
-pub(super) fn short(number: u64) -> String {
+pub(crate) fn short(number: u64) -> String {
     let units = ["", "k", "M", "G", "T", "P", "E"];
     let (mut amount, mut unit) = (number as f64, 0);
     // What would be rounded up to a thousand has the next unit already.

@@ -9,7 +9,8 @@ use converse_provider::ListedModel;
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 
-use crate::render::models::{cells, ends};
+use crate::approver::{Listing, Pick};
+use crate::render::models::{UNKNOWN, cells, ends};
 use crate::repl::session::ReplSession;
 use crate::repl::turn::with_stop_notice;
 use converse_host::failure::Failure;
@@ -18,10 +19,6 @@ use converse_host::model::{self, Reach, UNDERSTUDY};
 use converse_host::model_lists::{Freshness, OfferedModel, offered_models, provider_list_within, understudy};
 use converse_text::safe_line;
 
-/// Number of listed models.
-const MOST: usize = 10;
-/// Number of lists that one command shows, one after the other.
-const ROUNDS: usize = 50;
 /// Time limit for the list of a provider.
 const ASKING: Duration = Duration::from_secs(5);
 /// Characters of a model's name. It is the text of a server.
@@ -58,31 +55,14 @@ impl ReplSession<'_> {
 
     async fn pick_model(&mut self, asked: &str) -> Result<(), Failure> {
         self.await_servers_first().await?;
-        let choices = self.choices().await?;
-        let mut asked = asked.to_owned();
-        for _ in 0..ROUNDS {
-            let found = matching(&choices, &asked);
-            if found.is_empty() {
-                // One that no list names may exist all the same.
-                if !asked.trim().contains(char::is_whitespace) {
-                    return self.switch_model(asked.trim());
-                }
-                self.view.note("no model contains these words");
-                return Ok(());
-            }
-            self.view.say(self.view.table(&rows(&found)).trim_end());
-            if let Some(more) = found.len().checked_sub(MOST).filter(|more| *more > 0) {
-                self.view.note(&format!("{more} more; type words to search"));
-            }
-            let question = "which model? (its number, or words to search for; Enter: the current one stays) ";
-            let Some(picked) = self.read_answer(question).await? else { return Ok(()) };
-            let place = picked.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-            if let Some(choice) = place.and_then(|place| found.iter().take(MOST).nth(place)) {
-                return self.switch_model(&choice.offered.id);
-            }
-            asked = picked;
+        let mut models = Models(self.choices().await?.into_iter().map(Arc::new).collect());
+        match self.picks(&mut models, asked).await? {
+            Pick::Entry(choice) => self.switch_model(&choice.offered.id),
+            // One that no list names may exist all the same.
+            Pick::Words(words) if models.takes(&words) => self.switch_model(&words),
+            Pick::Words(words) => Ok(self.view.note(&models.nothing(&words))),
+            Pick::Nothing => Ok(()),
         }
-        Ok(())
     }
 
     /// All models that can be chosen, the current one first. Says which lists are missing, and why.
@@ -217,24 +197,96 @@ fn without_list(providers: &[&str]) -> Option<String> {
     Some(format!("no model list of {shown}{more}: `converse models list {first}` says why"))
 }
 
-/// The choices whose id has all of the words.
-fn matching<'c>(choices: &'c [Choice], words: &str) -> Vec<&'c Choice> {
-    let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
-    let has_all = |choice: &&Choice| {
-        let id = choice.offered.id.to_lowercase();
-        words.iter().all(|word| id.contains(word.as_str()))
-    };
-    choices.iter().filter(has_all).collect()
+/// All that can be chosen, the current one first.
+struct Models(Vec<Arc<Choice>>);
+
+impl Listing for Models {
+    type Item = Arc<Choice>;
+    const QUESTION: &'static str = "which model?";
+    const LEGEND: &'static str = "its number, or words to search for; Enter: the current one stays";
+
+    /// The choices whose id has all of the words. Those come first in which all of them begin a part of the model's name,
+    /// then those that have all of them in it.
+    fn found(&mut self, words: &str) -> Vec<Arc<Choice>> {
+        let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
+        let has_all = |text: &str| {
+            let text = text.to_lowercase();
+            words.iter().all(|word| text.contains(word.as_str()))
+        };
+        let mut found: Vec<Arc<Choice>> =
+            self.0.iter().filter(|choice| has_all(&choice.offered.id)).cloned().collect();
+        let begin_parts = |name: &str| {
+            let name = name.to_lowercase();
+            let is_inside =
+                |at: usize| name.get(..at).is_some_and(|before| before.ends_with(char::is_alphanumeric));
+            words.iter().all(|word| name.match_indices(word.as_str()).any(|(at, _)| !is_inside(at)))
+        };
+        found.sort_by_key(|choice| {
+            let name = name(&choice.offered.id);
+            (!begin_parts(name), !has_all(name))
+        });
+        found
+    }
+
+    fn nothing(&self, _: &str) -> String {
+        "no model contains these words".to_owned()
+    }
+
+    fn heading(&self) -> Vec<String> {
+        ["model", "window", "price per million tokens"].map(str::to_owned).to_vec()
+    }
+
+    fn cells(&self, choice: &Arc<Choice>) -> Vec<String> {
+        let mut cells = cells(&choice.offered);
+        // What may be cut off comes last.
+        let price = cells.pop().unwrap_or_default();
+        cells.push(match choice.note.as_str() {
+            "" => price,
+            note if price == UNKNOWN => note.to_owned(),
+            note => format!("{note} · {price}"),
+        });
+        cells.iter().map(|cell| safe_line(cell, NAME)).collect()
+    }
+
+    fn takes(&self, words: &str) -> bool {
+        !words.contains(char::is_whitespace)
+    }
 }
 
-/// A table of the first choices, numbered.
-fn rows(found: &[&Choice]) -> Vec<Vec<String>> {
-    let heading = ["", "model", "window", "price per million tokens", ""].map(str::to_owned).to_vec();
-    let row = |(place, choice): (usize, &&Choice)| {
-        let mut row = vec![(place + 1).to_string()];
-        row.extend(cells(&choice.offered).iter().map(|cell| safe_line(cell, NAME)));
-        row.push(choice.note.clone());
-        row
-    };
-    [heading].into_iter().chain(found.iter().take(MOST).enumerate().map(row)).collect()
+/// A model without its provider, and without what a provider of others puts before it.
+fn name(id: &str) -> &str {
+    id.rsplit_once('/').map_or(id, |(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn models(ids: &[&str]) -> Models {
+        let choice = |id: &&str| Choice {
+            offered: OfferedModel { id: (*id).to_owned(), ..understudy() },
+            note: String::new(),
+            has_key: true,
+        };
+        Models(ids.iter().map(choice).map(Arc::new).collect())
+    }
+
+    #[test]
+    fn what_is_in_the_name_comes_before_what_is_in_the_provider() {
+        let mut models = models(&[
+            "minimax/m2",
+            "gemini/gemini-3-pro",
+            "gemini/x",
+            "openai/gpt-5-mini",
+            "openrouter/mini/y",
+        ]);
+        let mut found = |words: &str| {
+            models.found(words).iter().map(|choice| choice.offered.id.clone()).collect::<Vec<_>>().join(" ")
+        };
+        let all = "openai/gpt-5-mini gemini/gemini-3-pro minimax/m2 gemini/x openrouter/mini/y";
+        assert_eq!(found("mini"), all);
+        assert_eq!(found("OPENAI Mini"), "openai/gpt-5-mini");
+        assert_eq!(found("nothing"), "");
+        assert!(found("").starts_with("minimax/m2 gemini/gemini-3-pro"));
+    }
 }

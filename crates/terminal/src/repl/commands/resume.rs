@@ -1,27 +1,27 @@
 //! `/resume`, `/sessions`, `/transcript`: selects another conversation, and shows what was said.
 
+use std::collections::HashMap;
+
 use converse_canister::Canister;
 use converse_editor::paged;
-use converse_session::{Document, Kept, Query, Store, Summary, Within};
+use converse_session::{Document, Kept, Query, Store, Summary, Uuid, Within};
 use jiff::Timestamp;
 
 use super::sessions::{NAME, short};
+use crate::approver::{Listing, Pick};
 use crate::render::output::columns;
 use crate::render::transcript::{Look, minute, text};
 use crate::repl::session::ReplSession;
 use crate::repl::{installed, internal};
 use crate::view::answers;
 use converse_host::failure::Failure;
+use converse_host::secrets::Redactor;
 use converse_host::turn::sessions;
 use converse_host::world::World;
 use converse_text::safe_line;
 use converse_text::shorten::within_chars;
 use converse_text::wording::counted;
 
-/// Number of listed sessions.
-const MOST: usize = 10;
-/// Number of lists that one command shows, one after the other.
-const ROUNDS: usize = 50;
 /// Characters of a question and an answer in a list.
 const PREVIEW: usize = 70;
 /// Characters of the last question, and of the last answer, that are shown again.
@@ -32,81 +32,29 @@ impl ReplSession<'_> {
     /// Lists the last sessions of this project, or those that contain the words, and continues the selected one.
     pub(super) async fn resume(&mut self, asked: &str) -> Result<(), Failure> {
         let store = sessions::required(self.world)?;
-        let (mut asked, mut everywhere) = (asked.to_owned(), false);
-        for _ in 0..ROUNDS {
-            everywhere |= asked.split_whitespace().any(|word| word == EVERYWHERE);
-            let words: Vec<&str> = asked.split_whitespace().filter(|word| *word != EVERYWHERE).collect();
-            let words = words.join(" ");
-            let found = self.found(&store, &words, everywhere)?;
-            if found.is_empty() {
-                self.view.note(none(&words, everywhere));
-                return Ok(());
+        let mut sessions = Sessions {
+            all: self.others(&store)?,
+            store: &store,
+            here: sessions::project(self.world),
+            everywhere: false,
+            redactor: &self.console.context.redactor,
+            previews: HashMap::new(),
+        };
+        match self.picks(&mut sessions, asked).await? {
+            Pick::Entry(one) => {
+                let session = sessions::open(one.id, &self.console.context, self.world)?;
+                self.turn_to(session)
             }
-            self.view.say(&self.listed(&store, &found, everywhere));
-            let question = "which one? (its number, or words to search for; Enter: none) ";
-            let Some(picked) = self.read_answer(question).await? else { return Ok(()) };
-            let Ok(number) = picked.trim().parse::<usize>() else {
-                asked = picked;
-                continue;
-            };
-            let Some(one) = number.checked_sub(1).and_then(|place| found.get(place)) else { break };
-            let session = sessions::open(one.id, &self.console.context, self.world)?;
-            return self.turn_to(session);
+            Pick::Words(words) => Ok(self.view.note(&sessions.nothing(&words))),
+            Pick::Nothing => Ok(self.view.note("no session selected")),
         }
-        self.view.note("no session selected");
-        Ok(())
     }
 
-    fn found(&self, store: &Store, words: &str, everywhere: bool) -> Result<Vec<Summary>, Failure> {
-        let here = sessions::project(self.world);
+    /// The sessions that can be continued, the last one first.
+    fn others(&self, store: &Store) -> Result<Vec<Summary>, Failure> {
         let all = store.list().map_err(Failure::of_session)?.into_iter();
         let all = all.filter(|one| one.problem.is_none() && one.canisters > 0);
-        let all = all.filter(|one| everywhere || one.metadata.project == here);
-        let all = all.filter(|one| Some(one.id) != self.conversation.id());
-        let query = Query::new(words.split_whitespace(), Within::All);
-        let folded = words.to_lowercase();
-        let is_named = |one: &Summary| {
-            one.metadata.name.as_ref().is_some_and(|name| name.to_lowercase().contains(&folded))
-        };
-        let has =
-            |one: &Summary| query.as_ref().is_none_or(|query| is_named(one) || store.is_in(one.id, query));
-        Ok(all.filter(has).take(MOST).collect())
-    }
-
-    /// A table of the sessions, with the last exchange below each.
-    fn listed(&self, store: &Store, found: &[Summary], everywhere: bool) -> String {
-        let now = World::now();
-        let row = |(place, one): (usize, &Summary)| {
-            let name = one.metadata.name.clone().unwrap_or_else(|| one.words.clone());
-            let mut row = vec![(place + 1).to_string(), ago(now, one.updated), one.canisters.to_string()];
-            row.extend(
-                everywhere.then(|| safe_line(&one.metadata.project.clone().unwrap_or_default(), NAME)),
-            );
-            row.push(safe_line(&self.console.context.redactor.clean(&name), NAME));
-            row
-        };
-        let mut heading = vec!["", "last used", "messages"];
-        heading.extend(everywhere.then_some("project"));
-        heading.push("name");
-        let heading = heading.into_iter().map(str::to_owned).collect();
-        let rows: Vec<Vec<String>> = [heading].into_iter().chain(found.iter().enumerate().map(row)).collect();
-        let previews = found.iter().map(|one| self.preview(store, one));
-        let rows = self.view.table_rows(&rows).into_iter().zip([String::new()].into_iter().chain(previews));
-        rows.map(|(row, preview)| row + &preview).collect()
-    }
-
-    /// The last question and the beginning of its answer, a line each.
-    fn preview(&self, store: &Store, one: &Summary) -> String {
-        let Ok(loaded) = store.read(one.id) else { return String::new() };
-        let (asked, answer) = super::last_exchange(loaded.transcript.as_slice());
-        // Redacted before it is shortened: half a secret is not recognised.
-        let line = |sign: &str, text: String| {
-            let clean = self.console.context.redactor.clean(&text);
-            let words: Vec<&str> = clean.split_whitespace().take(PREVIEW).collect();
-            format!("     {sign} {}\n", safe_line(&words.join(" "), PREVIEW))
-        };
-        let asked = asked.map(|asked| line("❯", asked)).unwrap_or_default();
-        asked + &answer.map(|answer| line(" ", answer)).unwrap_or_default()
+        Ok(all.filter(|one| Some(one.id) != self.conversation.id()).collect())
     }
 
     /// Shows the name of the continued session, and its last exchange in full.
@@ -180,15 +128,98 @@ impl ReplSession<'_> {
     }
 }
 
-fn none(words: &str, everywhere: bool) -> &'static str {
-    match (words.is_empty(), everywhere) {
-        (true, true) => "there is no other session",
-        (true, false) => "there is no other session of this project; `/resume --all` looks in all projects",
-        (false, true) => "no session contains these words",
-        (false, false) => {
-            "no session of this project contains these words; `/resume --all WORDS` looks in all projects"
-        }
+/// Sessions to continue.
+struct Sessions<'s> {
+    all: Vec<Summary>,
+    store: &'s Store,
+    here: Option<String>,
+    /// Also those of other projects, once that is asked for.
+    everywhere: bool,
+    redactor: &'s Redactor,
+    previews: HashMap<Uuid, Vec<String>>,
+}
+
+impl Sessions<'_> {
+    /// The last question and the beginning of its answer, a line each.
+    fn last_exchange(&self, one: &Summary) -> Vec<String> {
+        let Ok(loaded) = self.store.read(one.id) else { return Vec::new() };
+        let (asked, answer) = super::last_exchange(loaded.transcript.as_slice());
+        // Redacted before it is shortened: half a secret is not recognised.
+        let line = |sign: &str, text: String| {
+            let clean = self.redactor.clean(&text);
+            let words: Vec<&str> = clean.split_whitespace().take(PREVIEW).collect();
+            format!("{sign} {}", safe_line(&words.join(" "), PREVIEW))
+        };
+        asked
+            .map(|asked| line("❯", asked))
+            .into_iter()
+            .chain(answer.map(|answer| line(" ", answer)))
+            .collect()
     }
+}
+
+impl Listing for Sessions<'_> {
+    type Item = Summary;
+    const QUESTION: &'static str = "which one?";
+    const LEGEND: &'static str = "its number, or words to search for; Enter: none";
+
+    fn found(&mut self, words: &str) -> Vec<Summary> {
+        self.everywhere |= words.split_whitespace().any(|word| word == EVERYWHERE);
+        let words = without_everywhere(words);
+        let query = Query::new(words.split_whitespace(), Within::All);
+        let folded = words.to_lowercase();
+        let is_named = |one: &Summary| {
+            one.metadata.name.as_ref().is_some_and(|name| name.to_lowercase().contains(&folded))
+        };
+        let has = |one: &&Summary| {
+            query.as_ref().is_none_or(|query| is_named(one) || self.store.is_in(one.id, query))
+        };
+        let all = self.all.iter().filter(|one| self.everywhere || one.metadata.project == self.here);
+        all.filter(has).cloned().collect()
+    }
+
+    fn nothing(&self, words: &str) -> String {
+        let said = match (without_everywhere(words).is_empty(), self.everywhere) {
+            (true, true) => "there is no other session",
+            (true, false) => {
+                "there is no other session of this project; `/resume --all` looks in all projects"
+            }
+            (false, true) => "no session contains these words",
+            (false, false) => {
+                "no session of this project contains these words; `/resume --all WORDS` looks in all projects"
+            }
+        };
+        said.to_owned()
+    }
+
+    fn heading(&self) -> Vec<String> {
+        let mut heading = vec!["last used", "messages", "name"];
+        heading.extend(self.everywhere.then_some("project"));
+        heading.into_iter().map(str::to_owned).collect()
+    }
+
+    fn cells(&self, one: &Summary) -> Vec<String> {
+        let name = one.metadata.name.clone().unwrap_or_else(|| one.words.clone());
+        let mut cells = vec![ago(World::now(), one.updated), one.canisters.to_string()];
+        cells.push(safe_line(&self.redactor.clean(&name), NAME));
+        // What may be cut off comes last.
+        let project = one.metadata.project.as_deref().unwrap_or_default();
+        cells.extend(self.everywhere.then(|| safe_line(project, NAME)));
+        cells
+    }
+
+    fn preview(&mut self, one: &Summary) -> Vec<String> {
+        if let Some(known) = self.previews.get(&one.id) {
+            return known.clone();
+        }
+        let preview = self.last_exchange(one);
+        self.previews.insert(one.id, preview.clone());
+        preview
+    }
+}
+
+fn without_everywhere(words: &str) -> String {
+    words.split_whitespace().filter(|word| *word != EVERYWHERE).collect::<Vec<_>>().join(" ")
 }
 
 /// The pager that is set, else `less` if it is installed. An empty `$PAGER` means none.

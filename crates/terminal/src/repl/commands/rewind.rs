@@ -8,6 +8,7 @@ use converse_session::{FileChange, FileState, Restore, Standing, restores};
 use converse_text::safe_line;
 
 use super::again::{named, nothing};
+use crate::approver::{Listing, Pick, chooses};
 use crate::repl::session::ReplSession;
 use converse_host::attach::UserInput;
 use converse_host::failure::Failure;
@@ -27,33 +28,70 @@ enum What {
     Both,
 }
 
+/// A message that can be gone back to.
+#[derive(Clone)]
+struct Saying {
+    /// How many turns before now.
+    turns: u32,
+    start: usize,
+    words: String,
+    /// The files that were changed after it.
+    files: String,
+}
+
+/// The last one first.
+struct Sayings(Vec<Saying>);
+
+impl Listing for Sayings {
+    type Item = Saying;
+    const QUESTION: &'static str = "back to which message?";
+    const LEGEND: &'static str = "its number; Enter: none";
+
+    fn found(&mut self, words: &str) -> Vec<Saying> {
+        let words = words.to_lowercase();
+        let has = |saying: &&Saying| {
+            let text = format!("{} {}", saying.words, saying.files).to_lowercase();
+            words.split_whitespace().all(|word| text.contains(word))
+        };
+        self.0.iter().filter(has).cloned().collect()
+    }
+
+    fn nothing(&self, _: &str) -> String {
+        "no message contains these words".to_owned()
+    }
+
+    fn heading(&self) -> Vec<String> {
+        let has_files = self.0.iter().any(|saying| !saying.files.is_empty());
+        let mut heading = vec!["message".to_owned()];
+        heading.extend(has_files.then(|| "changed files".to_owned()));
+        heading
+    }
+
+    fn cells(&self, saying: &Saying) -> Vec<String> {
+        let mut cells = vec![saying.words.clone()];
+        cells.extend(Some(saying.files.clone()).filter(|files| !files.is_empty()));
+        cells
+    }
+}
+
 impl ReplSession<'_> {
     /// Lists the last messages with the files that were changed after each, and goes back to the chosen one, which is put
     /// back into the line.
     pub(in crate::repl) async fn go_back(&mut self) -> Result<(), Failure> {
         self.await_servers_first().await?;
-        let sayings: Vec<_> = self.conversation.sayings().into_iter().rev().take(MOST).collect();
-        if sayings.is_empty() {
+        let sayings = self.conversation.sayings().into_iter().rev().take(MOST);
+        let all: Vec<Saying> = (1..).zip(sayings).map(|(turns, saying)| self.saying(turns, saying)).collect();
+        if all.is_empty() {
             return Err(nothing());
         }
-        let rows = sayings.iter().enumerate().map(|(at, saying)| self.saying_row(at + 1, *saying));
-        let heading = ["", "message", "changed files"].map(str::to_owned).to_vec();
-        let mut rows: Vec<Vec<String>> = [heading].into_iter().chain(rows).collect();
-        if rows.iter().skip(1).all(|row| row.last().is_none_or(String::is_empty)) {
-            rows.iter_mut().for_each(|row| row.truncate(2));
+        match self.picks(&mut Sayings(all), "").await? {
+            Pick::Entry(saying) => self.rewind(saying.turns, saying.start).await,
+            Pick::Words(_) => Err(Failure::usage("no-such-message", "there is no message with this number")),
+            Pick::Nothing => Ok(()),
         }
-        self.view.say(self.view.table(&rows).trim_end());
-        let question = "back to which message? (its number; Enter: none) ";
-        let Some(picked) = self.read_answer(question).await? else { return Ok(()) };
-        let turns = picked.trim().parse::<u32>().ok().filter(|turns| *turns > 0);
-        let start = turns.and_then(|turns| sayings.get(turns as usize - 1)).map(|(start, _)| *start);
-        let (Some(turns), Some(start)) = (turns, start) else {
-            return Err(Failure::usage("no-such-message", "there is no message with this number"));
-        };
-        self.rewind(turns, start).await
     }
 
-    fn saying_row(&self, number: usize, (start, end): (usize, usize)) -> Vec<String> {
+    fn saying(&self, turns: u32, (start, end): (usize, usize)) -> Saying {
         let turn = self.conversation.transcript().as_slice().get(start..end).unwrap_or_default();
         let mut paths: Vec<String> = Vec::new();
         for change in self.conversation.changes(start, end).iter().filter(|change| !change.left_as_it_was()) {
@@ -62,7 +100,7 @@ impl ReplSession<'_> {
                 paths.push(path);
             }
         }
-        vec![number.to_string(), named(turn), safe_line(&paths.join(", "), FILES)]
+        Saying { turns, start, words: named(turn), files: safe_line(&paths.join(", "), FILES) }
     }
 
     /// A path in the project, from there.
@@ -77,14 +115,16 @@ impl ReplSession<'_> {
         let what = if restores.is_empty() {
             What::Conversation
         } else {
-            let question = "restore what? (c = the conversation, f = the files, b = both; Enter: nothing) ";
-            match self.read_answer(question).await?.as_deref().map(str::trim) {
-                Some("c") => What::Conversation,
-                Some("f") => What::Files,
-                Some("b") => What::Both,
-                None | Some("") => return Ok(()),
-                Some(_) => return Err(Failure::usage("no-such-answer", "expected `c`, `f` or `b`")),
-            }
+            let ways = vec![
+                ("b", "both", What::Both),
+                ("c", "the conversation", What::Conversation),
+                ("f", "the files", What::Files),
+            ];
+            let legend = "c = the conversation, f = the files, b = both; Enter: nothing";
+            let view = &self.console.progress;
+            let asking = chooses(view, "restore what?", ways, ("n", "nothing"), legend);
+            let Some(what) = self.attended(asking).await else { return Ok(()) };
+            what
         };
         if what == What::Conversation {
             return self.undo(turns, &HashSet::new());
@@ -119,14 +159,17 @@ impl ReplSession<'_> {
         if !others.is_empty() {
             let paths: Vec<String> = others.iter().map(|restore| self.shown_path(&restore.path)).collect();
             self.view.say(&format!("changed by somebody else since then: {}", paths.join(", ")));
-            let question = "overwrite these too? (y = yes, n = no; Enter: restore nothing) ";
-            match self.read_answer(question).await?.as_deref().map(str::trim) {
-                Some("y") => {
+            let ways = vec![("n", "no, only the others", false), ("y", "yes", true)];
+            let legend = "y = yes, n = no; Enter: restore nothing";
+            let view = &self.console.progress;
+            let asking = chooses(view, "overwrite these too?", ways, ("q", "restore nothing"), legend);
+            match self.attended(asking).await {
+                Some(true) => {
                     confirmed.extend(others.iter().map(|restore| restore.path.clone()));
                     wanted.extend(others);
                 }
-                Some("n") => {}
-                _ => return Ok(None),
+                Some(false) => {}
+                None => return Ok(None),
             }
         }
         let (mut done, mut failed) = (Vec::new(), false);

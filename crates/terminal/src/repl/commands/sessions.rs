@@ -4,7 +4,6 @@ use std::io::Write;
 
 use converse_session::{Fork, Metadata, Session, Uuid, cuts, new_id};
 
-use crate::approver::asks;
 use crate::render::output::write_private;
 use crate::render::transcript::Format;
 use crate::repl::completing::paths::Place;
@@ -24,16 +23,6 @@ pub(super) const NAME: usize = 50;
 const PATH: usize = 300;
 
 impl ReplSession<'_> {
-    /// A line from the user; `None` if there is none, or the question was interrupted.
-    pub(super) async fn read_answer(&self, question: &str) -> Result<Option<String>, Failure> {
-        let attended = self.attention.to_turn();
-        let line = tokio::select! {
-            line = asks(&self.console.progress, question.to_owned()) => line,
-            () = attended.interrupt.token.cancelled() => None,
-        };
-        Ok(line.filter(|line| !line.is_empty()))
-    }
-
     /// Continues another session, with its model unless the user chose one.
     pub(in crate::repl) fn turn_to(&mut self, session: Session) -> Result<(), Failure> {
         let before = self.session_model.take();
