@@ -1,8 +1,8 @@
 //! `converse ensembles trust`: shows what a project declares, and records that the user trusts exactly that.
 //!
-//! Showing, hashing and recording use one reading of the files. The declarations are shown on stderr, together with the
-//! question. Without a terminal, only the typed hash counts as "yes", since a bare flag would trust whatever the files
-//! contain at that time.
+//! Showing, hashing and recording use one reading of the files. The question, on stderr, has a row for each file and what the
+//! project would do; everything else is shown on demand. Without a terminal, only the typed hash counts as "yes", since a
+//! bare flag would trust whatever the files contain at that time.
 
 use converse_config::{EnsemblePlan, Scope, Steer};
 use converse_ensemble::disclosure::{self, Line};
@@ -10,20 +10,23 @@ use serde_json::{Value, json};
 
 use crate::approver::says_yes;
 use crate::console::Console;
-use crate::render::output::{write_json, write_stderr, write_stdout};
+use crate::render::output::{write_json, write_stdout};
+use crate::render::quoted::columns;
+use crate::render::table;
 use converse_host::catalogue::Catalogue;
 use converse_host::failure::{Failure, Kind};
 use converse_host::interrupt::Interrupt;
-use converse_host::trust::{Changes, Declaration, Entry, Steering, Store, StoreError, Texts};
+use converse_host::trust::{Changes, Declaration, Entry, FileDigest, Steering, Store, StoreError, Texts};
 use converse_host::world::World;
 use converse_project::Instructions;
+use converse_screen::{Line as ScreenLine, broken};
 use converse_text::safe_line;
 use converse_text::wording::grouped;
 
-/// Number of lines that still fit on the screen above a question.
-const SHORT: usize = 16;
-/// Characters of a line on a narrow screen.
-const WIDTH: usize = 80;
+/// What does not fit goes on behind this: a line that the terminal breaks could look like one of ours.
+const BROKEN: &str = "  | ";
+/// The settings of a project.
+const SETTINGS: &str = "converse.toml";
 
 pub struct Trust<'a> {
     pub hash: Option<&'a str>,
@@ -71,14 +74,12 @@ impl Trust<'_> {
         let current = case.declaration.hash.as_str();
         let known = case.before.as_ref().is_some_and(|before| before.hash == current);
         let asks = self.hash.is_none() && !known && !self.as_json && self.console.context.can_ask;
-        match (self.as_json, asks) {
-            (true, _) => {}
-            (false, true) => write_stderr(&case.text(self.interrupt.is_some(), self.world)),
-            (false, false) => write_stdout(&case.text(false, self.world))?,
+        if !self.as_json && !asks {
+            write_stdout(&case.text(self.world))?;
         }
         let consent = match self.hash {
             Some(hash) => hash == current,
-            None => known || (asks && self.confirmed()?),
+            None => known || (asks && self.confirmed(&case)?),
         };
         if consent && !known {
             store.record(case.entry()).map_err(failed)?;
@@ -131,8 +132,10 @@ impl Trust<'_> {
         Ok(Case { root, declaration, plans, before, steers, instructions, farther })
     }
 
-    fn confirmed(&self) -> Result<bool, Failure> {
-        let asking = says_yes(&self.console.progress, "\\n", "trust exactly this?", None);
+    fn confirmed(&self, case: &Case) -> Result<bool, Failure> {
+        let short = fitted(&format!("\n{}\n", case.short(self.world)));
+        let whole = fitted(&format!("\n{}\n", case.text(self.world)));
+        let asking = says_yes(&self.console.progress, &short, "trust exactly this?", Some(&whole));
         let Some(interrupt) = self.interrupt else { return converse_host::runtime::block_on(asking) };
         converse_host::runtime::block_on(async {
             tokio::select! {
@@ -200,37 +203,89 @@ impl Case {
         changed.collect()
     }
 
-    /// `once`: what fits a screen is not summed up.
-    fn text(&self, once: bool, world: &World) -> String {
-        let line = |text: &str| safe_line(text, usize::MAX);
-        let mut text = String::new();
+    /// A row for each file, and what acts.
+    fn short(&self, world: &World) -> String {
+        let mut text = format!("project {}\n", safe_line(&self.root, usize::MAX));
+        let changes = self.changes();
+        let of_file = |file: &FileDigest| {
+            let news = match &changes {
+                None => "",
+                Some(changes) if changes.added.contains(&file.path) => "new",
+                Some(changes) if changes.changed.contains(&file.path) => "changed",
+                Some(_) => "",
+            };
+            let row = [format!("  {}", file.path), self.kind(&file.path, world), news.to_owned()];
+            row.map(|cell| safe_line(&cell, usize::MAX)).to_vec()
+        };
+        let gone = changes.iter().flat_map(|changes| &changes.removed);
+        let gone = gone.map(|path| vec![format!("  {path}"), String::new(), "gone".to_owned()]);
+        let rows: Vec<Vec<String>> = self.declaration.files.iter().map(of_file).chain(gone).collect();
+        table::within(&rows, 0).iter().for_each(|row| text.push_str(&format!("{}\n", row.trim_end())));
+        let acts = self.acts(world);
+        if !acts.is_empty() {
+            text.push_str(&format!("What this would do:\n{acts}"));
+        }
+        text
+    }
+
+    /// What a file is, and its size.
+    fn kind(&self, path: &str, world: &World) -> String {
+        if let Some((_, said)) = self.instructions.texts().find(|(named, _)| *named == path) {
+            return format!("instructs models ({} bytes)", grouped(said.len() as u64));
+        }
+        let names = self.plans.iter().filter(|plan| plan.origin.file == path).map(|plan| plan.name.as_str());
+        let names: Vec<&str> = names.collect();
+        let kind = match names.as_slice() {
+            _ if path == SETTINGS => "settings".to_owned(),
+            [] => "a file of it".to_owned(),
+            [one] => format!("ensemble {one}"),
+            several => format!("ensembles {}", several.join(", ")),
+        };
+        // The file as it is now; what it was when it was read, its digest says.
+        match world.cwd.join(path).metadata() {
+            Ok(file) => format!("{kind} ({} bytes)", grouped(file.len())),
+            Err(_) => kind,
+        }
+    }
+
+    /// What it would start, contact, replace, allow and say.
+    fn acts(&self, world: &World) -> String {
         let mut acts = String::new();
-        let outward = world.outward();
         for plan in &self.plans {
-            let replaces = self.farther.iter().find(|farther| plan.name == farther.name);
-            let replaces = replaces.map(|farther| farther.origin.file.as_str());
-            let lines = disclosure::lines(plan, replaces, &outward);
-            let heading = disclosure::heading(plan);
-            text.push_str(&format!("{heading}\n"));
-            lines.iter().for_each(|line| text.push_str(&format!("{}\n", line.text())));
-            text.push('\n');
+            let lines = self.lines(plan, world);
             let acting: Vec<&Line> = lines.iter().filter(|line| line.acts).collect();
             if !acting.is_empty() {
-                acts.push_str(&format!("  {heading}\n"));
+                acts.push_str(&format!("  {}\n", disclosure::heading(plan)));
             }
             acting.iter().for_each(|line| acts.push_str(&format!("  {}\n", line.alone())));
         }
-        for Steer { key, value } in &self.steers {
-            let said = format!("converse.toml sets {}: {}\n", line(key), line(value));
-            text.push_str(&said);
-            acts.push_str(&format!("  {said}"));
+        self.steers.iter().for_each(|steer| acts.push_str(&format!("  {}", sets(steer))));
+        acts
+    }
+
+    fn lines(&self, plan: &EnsemblePlan, world: &World) -> Vec<Line> {
+        let replaces = self.farther.iter().find(|farther| plan.name == farther.name);
+        let replaces = replaces.map(|farther| farther.origin.file.as_str());
+        disclosure::lines(plan, replaces, &world.outward())
+    }
+
+    /// All that it declares, with the digests and what has changed.
+    fn text(&self, world: &World) -> String {
+        let line = |text: &str| safe_line(text, usize::MAX);
+        let mut text = String::new();
+        for plan in &self.plans {
+            text.push_str(&format!("{}\n", disclosure::heading(plan)));
+            self.lines(plan, world).iter().for_each(|line| text.push_str(&format!("{}\n", line.text())));
+            text.push('\n');
         }
+        self.steers.iter().for_each(|steer| text.push_str(&sets(steer)));
+        let mut instructs = String::new();
         for (path, said) in self.instructions.texts() {
             let bytes = grouped(said.len() as u64);
             let heading = format!("{} instructs models ({bytes} bytes)\n", line(path));
             text.push_str(&heading);
             said.lines().for_each(|said| text.push_str(&format!("  | {}\n", line(said))));
-            acts.push_str(&format!("  {heading}"));
+            instructs.push_str(&format!("  {heading}"));
         }
         text.push_str(&format!("project {}\n", line(&self.root)));
         for file in &self.declaration.files {
@@ -248,12 +303,9 @@ impl Case {
                 diff.lines().for_each(|changed| text.push_str(&format!("    {}\n", line(changed))));
             }
         }
-        let rows: usize = text.lines().map(|line| line.chars().count() / WIDTH + 1).sum();
-        if once && !acts.is_empty() && rows <= SHORT {
-            return text;
-        }
         // Last, where the question is read: what is above may be of any length.
         text.push_str("\nWhat this would do:\n");
+        let acts = self.acts(world) + &instructs;
         text.push_str(if acts.is_empty() {
             "  it starts, contacts, opens, replaces and allows nothing\n"
         } else {
@@ -278,6 +330,17 @@ impl Case {
             "ensembles": self.plans.iter().map(|plan| disclosure::json(plan, &outward)).collect::<Vec<_>>(),
         })
     }
+}
+
+fn sets(Steer { key, value }: &Steer) -> String {
+    format!("{SETTINGS} sets {}: {}\n", safe_line(key, usize::MAX), safe_line(value, usize::MAX))
+}
+
+/// Broken where the terminal would break it.
+fn fitted(text: &str) -> String {
+    let rows =
+        text.lines().flat_map(|line| broken(&ScreenLine::plain(line), columns(), &ScreenLine::plain(BROKEN)));
+    rows.map(|row| row.text() + "\n").collect()
 }
 
 /// Removes stored texts that are no longer referenced, since they may contain what the user wanted removed. If the

@@ -47,7 +47,7 @@ fn a_command_of_a_file_is_sent_with_its_arguments_once_it_is_trusted() {
     let args = ["-m", provider.model(), "--no-tools"];
     let mut screen = Screen::run(&env, &args);
     let asked = screen.shows("trust exactly this?");
-    assert!(asked.contains(".converse/commands/review.md instructs models"), "{asked}");
+    assert!(asked.contains(".converse/commands/review.md  instructs models"), "{asked}");
     screen.types("n\n");
     screen.says("/review x.rs");
     screen.shows("Yes.");

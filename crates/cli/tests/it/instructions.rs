@@ -199,7 +199,7 @@ fn the_repl_asks_about_them_and_shows_their_size() {
     env.write("work/AGENTS.md", &"Use tabs. ".repeat(200));
     let args = ["-m", provider.model(), "--no-tools"];
     let mut screen = Screen::run(&env, &args);
-    assert!(screen.shows("trust exactly this?").contains("AGENTS.md instructs models (1,999 bytes)"));
+    assert!(screen.shows("trust exactly this?").contains("AGENTS.md  instructs models (1,999 bytes)"));
     screen.types("n\n");
     screen.shows("not sent to the model: `AGENTS.md`");
     screen.says("/quit");

@@ -31,6 +31,7 @@ mod status_line;
 mod steering;
 mod stopping;
 mod tools;
+mod trusting;
 mod typing;
 mod wide;
 
