@@ -388,7 +388,7 @@ mod tests {
     fn rows_fit_into_a_small_screen_and_ascii() {
         let look = Look { unicode: false, ..Look::plain(40) };
         for most in [6, 9, 30] {
-            for down in 0..NAMES.len() {
+            for (down, name) in NAMES.iter().enumerate() {
                 let keys = vec![&b"\x1b[B"[..]; down];
                 let (rows, _) = plays("", &keys, &look, most);
                 assert!(
@@ -396,7 +396,7 @@ mod tests {
                     "{most} {down} {rows:#?}"
                 );
                 let selected: Vec<&String> = rows.iter().filter(|row| row.starts_with('>')).collect();
-                assert!(selected.len() == 1 && selected[0].contains(NAMES[down]), "{rows:#?}");
+                assert!(selected.len() == 1 && selected[0].contains(name), "{rows:#?}");
             }
         }
     }

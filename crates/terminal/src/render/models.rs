@@ -14,7 +14,7 @@ pub fn cells(offered: &OfferedModel) -> Vec<String> {
     let unknown = || UNKNOWN.to_owned();
     vec![
         offered.id.clone(),
-        facts.window.map_or_else(unknown, |tokens| window(tokens)),
+        facts.window.map_or_else(unknown, window),
         facts.price.as_ref().map_or_else(unknown, price),
     ]
 }

@@ -60,7 +60,10 @@ impl ReplSession<'_> {
             Pick::Entry(choice) => self.switch_model(&choice.offered.id),
             // One that no list names may exist all the same.
             Pick::Words(words) if models.takes(&words) => self.switch_model(&words),
-            Pick::Words(words) => Ok(self.view.note(&models.nothing(&words))),
+            Pick::Words(words) => {
+                self.view.note(&models.nothing(&words));
+                Ok(())
+            }
             Pick::Nothing => Ok(()),
         }
     }

@@ -43,11 +43,12 @@ impl ReplSession<'_> {
         match self.picks(&mut sessions, asked).await? {
             Pick::Entry(one) => {
                 let session = sessions::open(one.id, &self.console.context, self.world)?;
-                self.turn_to(session)
+                self.turn_to(session)?;
             }
-            Pick::Words(words) => Ok(self.view.note(&sessions.nothing(&words))),
-            Pick::Nothing => Ok(self.view.note("no session selected")),
+            Pick::Words(words) => self.view.note(&sessions.nothing(&words)),
+            Pick::Nothing => self.view.note("no session selected"),
         }
+        Ok(())
     }
 
     /// The sessions that can be continued, the last one first.
