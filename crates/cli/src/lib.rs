@@ -110,8 +110,8 @@ fn with_store(cli: &args::Cli, world: World) -> Result<World, Failure> {
         | Command::Web(_)
         | Command::Eval(_)
         | Command::Mcp(_)
-        | Command::Serve(_)
-        | Command::Audit(_) => true,
+        | Command::Serve(_) => true,
+        Command::Audit(Audit::Verify { file, .. }) => file.is_none(),
         Command::Ensembles(command) => matches!(command, Ensembles::Call { .. } | Ensembles::Test(_)),
         _ => false,
     };

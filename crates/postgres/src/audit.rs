@@ -26,6 +26,8 @@ pub(crate) struct PostgresAudit {
 
 const END: &str = "SELECT seq, head FROM converse.audit_heads WHERE owner = $1";
 
+const LINE: &str = "SELECT line FROM converse.audit WHERE owner = $1 AND seq = $2";
+
 /// The first line begins a chain. Other lines follow the end that is named, or there are none.
 const APPEND: &str = "WITH grown AS (
         INSERT INTO converse.audit_heads AS h (owner, seq, head) SELECT $1, $4, $5
@@ -47,7 +49,7 @@ macro_rules! page {
                 SELECT seq, line, sum(octet_length(line)) OVER (ORDER BY seq ",
             $order,
             ") - octet_length(line) AS earlier FROM (
-                    SELECT seq, line FROM converse.audit WHERE owner = $1 AND seq ",
+                    SELECT seq, line FROM converse.audit WHERE owner = $1 AND seq > 0 AND seq ",
             $side,
             " $2 ORDER BY seq ",
             $order,
@@ -107,6 +109,11 @@ impl AuditLines for PostgresAudit {
         let lines: Param = (Box::new(lines), Type::BYTEA_ARRAY);
         let params = [text(&self.owner)].into_iter().chain(ends).chain([lines]).collect();
         Ok(!self.database.audit_rows(APPEND, params)?.is_empty())
+    }
+
+    fn line(&self, seq: u64) -> io::Result<Option<Vec<u8>>> {
+        let rows = self.database.audit_rows(LINE, vec![text(&self.owner), number(seq)])?;
+        rows.first().map(|row| row.try_get(0)).transpose().map_err(unreadable)
     }
 
     fn after(&self, seq: u64) -> io::Result<Vec<NumberedLine>> {

@@ -115,7 +115,7 @@ pub enum AuditError {
     Unavailable { path: PathBuf, source: io::Error },
     #[error("`{}`: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
-    #[error("`{}` is locked by another process", path.display())]
+    #[error("`{}` is in use by other processes all the time", path.display())]
     Busy { path: PathBuf },
     /// The chain cannot be continued.
     #[error("`{}` is damaged at its end: {reason}", path.display())]

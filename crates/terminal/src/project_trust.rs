@@ -39,7 +39,7 @@ pub struct Trust<'a> {
 
 converse_host::opaque_debug!(Trust<'_>);
 
-/// The question of the REPL: shown in full, asked once, recorded if the answer is yes. `false`: it is not trusted.
+/// The question of the REPL: shown in short, in full on demand, asked once, recorded if the answer is yes. `false`: it is not trusted.
 pub(crate) fn asked_in_passing(
     console: &Console,
     world: &World,

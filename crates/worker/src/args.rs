@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: u16,
 
-    /// Keep sessions in this PostgreSQL database, which several machines can share
+    /// Keep sessions and the audit log in this PostgreSQL database, which several machines can share
     #[arg(long, value_name = "URL")]
     pub(crate) store: Option<String>,
 

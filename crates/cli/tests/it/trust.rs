@@ -331,7 +331,7 @@ fn no_tool_writes_its_own_trust() {
 #[test]
 fn on_a_terminal_only_a_plain_yes_counts() {
     let env = shadowed();
-    for (answer, code) in [("n", 3), ("y", 0)] {
+    for (answer, code) in [("n", 3), ("y\n", 0)] {
         let mut terminal = Terminal::run(&env, &["ensembles", "trust"]);
         let question = terminal.shows("Esc = no").to_owned();
         let (shown, last) = question.split_once("What this would do:").unwrap();

@@ -1,7 +1,7 @@
 -- The audit log: a chain of lines for each owner. Each line is the bytes that its hash is of.
 CREATE TABLE converse.audit (
   owner text NOT NULL,
-  seq bigint NOT NULL,
+  seq bigint NOT NULL CHECK (seq > 0),
   line bytea NOT NULL,
   PRIMARY KEY (owner, seq)
 );

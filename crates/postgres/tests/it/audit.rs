@@ -254,6 +254,16 @@ fn a_server_that_ends_refuses_and_the_log_is_resumed() {
     assert_eq!((&resumed["kind"], &resumed["comment"]), (&"resumed".into(), &"a failover".into()));
     assert_eq!((resumed["seq"].as_u64(), resumed["missing_seq"].as_u64()), (Some(4), Some(4)));
     assert_eq!(whole(&lines).records, 4);
+    // The same, and nobody has noticed anything before the next append.
+    sql(
+        &server,
+        "DELETE FROM converse.audit WHERE seq = 4; UPDATE converse.audit_heads
+        SET seq = 3, head = sha256((SELECT line FROM converse.audit WHERE seq = 3))",
+    );
+    append(&mut chain, &["four"]).unwrap();
+    let records = chain_records(&*lines, None, None, 2).unwrap();
+    assert_eq!((&records[1]["kind"], records[1]["missing_seq"].as_u64()), (&"resumed".into(), Some(4)));
+    assert_eq!((&records[0]["tool"], whole(&lines).records), (&"four".into(), 5));
 }
 
 #[test]

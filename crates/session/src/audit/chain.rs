@@ -27,6 +27,9 @@ use crate::storage::{AuditLines, ChainEnd};
 /// Limit on the bytes that are appended in one step.
 pub(super) const MAX_APPEND_BYTES: usize = 64 * 1024 * 1024;
 
+/// Why a log is resumed of which lines are missing.
+const LOST: &str = "the database has lost lines";
+
 /// The log of one owner.
 pub struct AuditChain {
     lines: Arc<dyn AuditLines>,
@@ -35,12 +38,14 @@ pub struct AuditChain {
     timeout: Duration,
     /// An append that may have happened: the end that it followed, and the one after it.
     unsure: Option<(ChainEnd, ChainEnd)>,
+    /// A line of this process that the chain has lost, until a record says so.
+    missing: Option<End>,
 }
 
 impl AuditChain {
     /// Accesses nothing. All texts of a record pass through `redact`.
     pub fn new(lines: Arc<dyn AuditLines>, redact: RedactText) -> Self {
-        Self { lines, redact, timeout: LOCK_TIMEOUT, unsure: None }
+        Self { lines, redact, timeout: LOCK_TIMEOUT, unsure: None, missing: None }
     }
 
     /// Fails if the log cannot be read now.
@@ -52,22 +57,32 @@ impl AuditChain {
     pub fn append_all(&mut self, batches: &[(&[Record], Timestamp)]) -> Result<(), AuditError> {
         let lines =
             || batches.iter().flat_map(|(records, at)| records.iter().map(|record| (record.line(), *at)));
-        if lines().next().is_none() || self.has_written(lines())? {
+        let Some((_, at)) = lines().next() else { return Ok(()) };
+        if self.has_written(lines())? {
             return Ok(());
         }
-        self.put(lines)
+        if !self.put(lines)? {
+            self.resume(LOST, at)?;
+            return if self.put(lines)? { Ok(()) } else { Err(self.busy()) };
+        }
+        Ok(())
     }
 
     /// Appends a `resumed` record with the reason of a failure. If this fails, it may be tried again.
     pub fn resume(&mut self, reason: &str, at: Timestamp) -> Result<(), AuditError> {
-        let end = self.lines.end().map_err(self.failed())?;
-        let is_missing = |last: &ChainEnd| last.seq > end.seq || (last.seq == end.seq && *last != end);
-        let missing = self.seen()?.replace(end).filter(is_missing).map(End::from);
+        let chain = Arc::clone(&self.lines);
+        let mut seen = self.seen(&chain)?;
+        let end = chain.end().map_err(self.failed())?;
+        let lost = seen.replace(end).filter(|last| is_lost(last, &end)).map(End::from);
+        drop(seen);
+        let missing = self.missing.take().or(lost);
         // The records that failed may come again after this one.
         let unsure = self.unsure;
         let resumed = self.put(|| iter::once((Line::resumed(reason, missing.as_ref()), at)));
         self.unsure = unsure;
-        resumed
+        let is_written = matches!(resumed, Ok(true));
+        self.missing = missing.filter(|_| !is_written);
+        if resumed? { Ok(()) } else { Err(self.busy()) }
     }
 
     /// Returns whether these are the lines of an append whose outcome was unknown, and they are there.
@@ -77,20 +92,21 @@ impl AuditChain {
     ) -> Result<bool, AuditError> {
         let Some((after, sent)) = self.unsure else { return Ok(false) };
         let is_there = self.chained(after, lines)?.1 == sent && {
-            let last = self.lines.before(sent.seq + 1).map_err(self.failed())?.into_iter().next();
-            last.is_some_and(|(seq, line)| seq == sent.seq && digest(&line).0 == sent.head)
+            let last = self.lines.line(sent.seq).map_err(self.failed())?;
+            last.is_some_and(|line| digest(&line).0 == sent.head)
         };
         self.unsure = None;
         Ok(is_there)
     }
 
+    /// Returns false, and writes nothing, if the chain has lost lines of this process.
     fn put<'r, I: Iterator<Item = (Line<'r>, Timestamp)>>(
         &mut self,
         lines: impl Fn() -> I,
-    ) -> Result<(), AuditError> {
+    ) -> Result<bool, AuditError> {
         let began = Instant::now();
         let chain = Arc::clone(&self.lines);
-        let mut seen = chain.seen().try_lock_for(self.timeout).ok_or_else(|| self.busy())?;
+        let mut seen = self.seen(&chain)?;
         loop {
             let after = match *seen {
                 Some(end) => end,
@@ -100,12 +116,16 @@ impl AuditChain {
             let appended = chain.append(after, written, end).map_err(self.failed());
             if appended.inspect_err(|_| self.unsure = Some((after, end)))? {
                 *seen = Some(end);
-                return Ok(());
+                return Ok(true);
             }
             if began.elapsed() > self.timeout {
                 return Err(self.busy());
             }
-            *seen = Some(chain.end().map_err(self.failed())?);
+            let now = chain.end().map_err(self.failed())?;
+            if seen.is_some_and(|last| is_lost(&last, &now)) {
+                return Ok(false);
+            }
+            *seen = Some(now);
         }
     }
 
@@ -128,8 +148,11 @@ impl AuditChain {
         Ok((written, ChainEnd { seq: end.seq, head: end.head.0 }))
     }
 
-    fn seen(&self) -> Result<MutexGuard<'_, Option<ChainEnd>>, AuditError> {
-        self.lines.seen().try_lock_for(self.timeout).ok_or_else(|| self.busy())
+    fn seen<'c>(
+        &self,
+        chain: &'c Arc<dyn AuditLines>,
+    ) -> Result<MutexGuard<'c, Option<ChainEnd>>, AuditError> {
+        chain.seen().try_lock_for(self.timeout).ok_or_else(|| self.busy())
     }
 
     fn busy(&self) -> AuditError {
@@ -140,6 +163,11 @@ impl AuditChain {
         let path = self.lines.label().to_owned();
         move |source| AuditError::Io { path: path.clone(), source }
     }
+}
+
+/// Returns whether a chain with the end `now` has lost lines of one that had the end `last`.
+fn is_lost(last: &ChainEnd, now: &ChainEnd) -> bool {
+    last.seq > now.seq || (last.seq == now.seq && last != now)
 }
 
 impl From<ChainEnd> for End {

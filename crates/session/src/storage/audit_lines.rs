@@ -40,6 +40,13 @@ pub trait AuditLines: fmt::Debug + Send + Sync {
     /// Nobody knows whether they were appended.
     fn append(&self, after: ChainEnd, lines: Vec<Vec<u8>>, end: ChainEnd) -> io::Result<bool>;
 
+    /// Returns the line with this number. Waits as little as an append.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    fn line(&self, seq: u64) -> io::Result<Option<Vec<u8>>>;
+
     /// Returns the next lines after this number, in a page of some MiB. An empty page is behind the last. Of a line that is
     /// too long, it has at least one byte more than is allowed.
     ///

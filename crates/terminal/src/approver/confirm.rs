@@ -12,7 +12,8 @@ pub async fn asks(view: &TerminalView, question: String) -> Option<String> {
     Some(line.trim().to_owned())
 }
 
-/// Asks a question to which nothing but a plain yes is a yes. `whole`: what is shown on demand.
+/// Asks a question to which nothing but a plain yes is a yes: a letter alone is not, for the answer lasts, and the question may
+/// come while something else is typed. `whole`: what is shown on demand.
 pub async fn says_yes(view: &TerminalView, text: &str, title: &str, whole: Option<&str>) -> bool {
     let choices = Choices { view: whole.is_some(), ..Choices::default() };
     let mut text = text;
@@ -26,7 +27,7 @@ pub async fn says_yes(view: &TerminalView, text: &str, title: &str, whole: Optio
 
 fn consent(choices: Choices, title: &str) -> Menu<Answer> {
     let mut rows = vec![
-        Choice::new("yд", "yes", Some("yes"), Answer::Yes),
+        Choice::new("", "yes (y and Enter)", Some("yes"), Answer::Yes),
         Choice::new("nн", "no", Some("no"), Answer::No(None)),
     ];
     rows.extend(choices.view.then(|| Choice::new("v", "view all", None, Answer::View)));
@@ -48,8 +49,7 @@ fn consent(choices: Choices, title: &str) -> Menu<Answer> {
 /// One answer of a few: its letter, its words, and what it means.
 pub(crate) type Way<A> = (&'static str, &'static str, A);
 
-/// Asks for one of a few, of which the first is selected; `None` if it is none of them. `none`: the letter of that, and its
-/// words. `legend`: all of it in words, for a terminal that gives lines.
+/// Asks for one of a few; `None` if it is none of them, which is selected first. `none`: the letter of that, and its words. `legend`: all of it in words, for a terminal that gives lines.
 pub(crate) async fn chooses<A>(
     view: &TerminalView,
     title: &str,
@@ -86,7 +86,7 @@ where
     Menu {
         title: title.to_owned(),
         is_headed: true,
-        first: choices.first().map(|choice| choice.answer.clone()),
+        first: None,
         choices,
         hint: format!("Enter, arrows or a letter; Esc = {}", none.1),
         legend: format!("{title} ({legend}) "),

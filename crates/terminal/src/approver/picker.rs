@@ -109,6 +109,8 @@ impl<'l, L: Listing> Picker<'l, L> {
     fn follow(&mut self, choosing: &mut Choosing) {
         let words = choosing.words().trim();
         if self.words.as_deref() == Some(words) {
+            // Blanks and keys that change no words leave what is selected.
+            choosing.offer(self.found.len(), choosing.selected());
             return;
         }
         let place = self.search(words);
@@ -363,6 +365,8 @@ mod tests {
             ("", &[b"14", b"\x1b[A", b"\r"], Some(Pick::Entry("orange"))),
             ("", &[b"14", b"\x7f", b"\r"], Some(Pick::Entry("apple"))),
             ("", &[b"le", b"\x1b[B\x1b[B", b"\r"], Some(Pick::Entry("lemon"))),
+            ("", &[b"le", b" ", b"\x1b[B\x1b[B", b"\r"], Some(Pick::Entry("lemon"))),
+            ("", &[b"\x7f", b"\x1b[B", b"\r"], Some(Pick::Entry("pear"))),
             ("ap", &[b"\r"], Some(Pick::Entry("apple"))),
             ("ap", &[b"\x1b"], Some(Pick::Nothing)),
             ("", &[b"15", b"\r"], None),

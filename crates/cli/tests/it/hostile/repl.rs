@@ -77,7 +77,11 @@ fn names_of_files_and_sessions_and_what_was_typed_before() {
         let mut screen = Screen::of(term, &env, &["-m", provider.model()]);
         for (times, command) in ["/sessions", "/sessions evil"].into_iter().enumerate() {
             screen.says(command);
-            screen.shows_times("which one?", times + 1);
+            // A list that is drawn is gone when it was left.
+            match manner {
+                Manner::Drawn => screen.shows(["which one?", "which one? evil"][times]),
+                _ => screen.shows_times("which one?", times + 1),
+            };
             screen.types(if manner == Manner::Drawn { "\x1b" } else { "\r" });
         }
         screen.says("/attach names/none");

@@ -60,7 +60,7 @@ fn files_and_conversation_are_restored_also_by_another_run() {
     person.presses(Key::Down);
     person.sees("❯ 2  make it one");
     person.presses(Key::Enter);
-    person.sees("❯ b  both");
+    person.sees("❯ n  nothing");
     person.types("b");
     person.sees("restored a.txt\nremoved new.txt");
     assert!(person.screen().contains("restore what? both\n"), "{}", person.screen());
@@ -162,7 +162,7 @@ fn in_plain_mode_lines_answer() {
     person.sees("Done.");
     person.says("/rewind");
     person.until("a list", |person| {
-        person.screen().ends_with("back to which message? (its number; Enter: none)")
+        person.screen().ends_with("back to which message? (its number, or words to search for; Enter: none)")
     });
     person.types("1\n");
     person.until("a choice", |person| person.screen().ends_with("nothing)"));

@@ -45,7 +45,7 @@ fn no_is_selected_and_esc_is_no() {
     person.sees("answer: maybe");
     person.presses(Key::Enter);
     person.until("a reminder", |person| person.screen().ends_with("please answer y or n, v"));
-    person.types("y");
+    person.types("y\r");
     person.sees("trust exactly this? yes");
     person.prompts();
     leaves(person);
@@ -62,7 +62,7 @@ fn no_is_selected_and_esc_is_no() {
     });
     let shown = person.history().join("\n");
     assert!(shown.contains("+Review it all.") && shown.contains("  | Use tabs."), "{shown}");
-    person.types("y");
+    person.types("y\r");
     person.sees("trust exactly this? yes");
     person.prompts();
     leaves(person);

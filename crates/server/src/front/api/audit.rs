@@ -27,6 +27,9 @@ impl Front {
         });
         let (items, verified) = read.await?;
         let unreadable = |error: std::io::Error| {
+            if caller.world.database.is_some() {
+                return ApiFailure::no_database(&error);
+            }
             ApiFailure::new(StatusCode::INTERNAL_SERVER_ERROR, "audit-unreadable", error.to_string())
         };
         let items = items.map_err(unreadable)?;

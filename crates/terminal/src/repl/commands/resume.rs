@@ -39,6 +39,7 @@ impl ReplSession<'_> {
             everywhere: false,
             redactor: &self.console.context.redactor,
             previews: HashMap::new(),
+            last: None,
         };
         match self.picks(&mut sessions, asked).await? {
             Pick::Entry(one) => {
@@ -138,6 +139,8 @@ struct Sessions<'s> {
     everywhere: bool,
     redactor: &'s Redactor,
     previews: HashMap<Uuid, Vec<String>>,
+    /// What was found last, with its words: longer words find only some of it.
+    last: Option<(String, bool, Vec<Summary>)>,
 }
 
 impl Sessions<'_> {
@@ -175,8 +178,14 @@ impl Listing for Sessions<'_> {
         let has = |one: &&Summary| {
             query.as_ref().is_none_or(|query| is_named(one) || self.store.is_in(one.id, query))
         };
-        let all = self.all.iter().filter(|one| self.everywhere || one.metadata.project == self.here);
-        all.filter(has).cloned().collect()
+        let narrower = self.last.as_ref().filter(|(before, everywhere, _)| {
+            *everywhere == self.everywhere && words.starts_with(before.as_str())
+        });
+        let all = narrower.map_or(&self.all, |(.., found)| found).iter();
+        let all = all.filter(|one| self.everywhere || one.metadata.project == self.here);
+        let found: Vec<Summary> = all.filter(has).cloned().collect();
+        self.last = Some((words, self.everywhere, found.clone()));
+        found
     }
 
     fn nothing(&self, words: &str) -> String {

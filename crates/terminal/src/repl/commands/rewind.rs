@@ -45,7 +45,7 @@ struct Sayings(Vec<Saying>);
 impl Listing for Sayings {
     type Item = Saying;
     const QUESTION: &'static str = "back to which message?";
-    const LEGEND: &'static str = "its number; Enter: none";
+    const LEGEND: &'static str = "its number, or words to search for; Enter: none";
 
     fn found(&mut self, words: &str) -> Vec<Saying> {
         let words = words.to_lowercase();
@@ -86,7 +86,7 @@ impl ReplSession<'_> {
         }
         match self.picks(&mut Sayings(all), "").await? {
             Pick::Entry(saying) => self.rewind(saying.turns, saying.start).await,
-            Pick::Words(_) => Err(Failure::usage("no-such-message", "there is no message with this number")),
+            Pick::Words(_) => Err(Failure::usage("no-such-message", "no message contains these words")),
             Pick::Nothing => Ok(()),
         }
     }
